@@ -14,17 +14,18 @@ pub struct Config {
     pub optimizer: redpoll_optimizer::OptimizerConfig,
     /// Target of runs that name no target.
     pub target: Target,
-    /// Maximum number of bytes allocated at one time for outputs, intermediates and workspaces,
-    /// including live results of finished runs. Tensors of computed arrays are evicted before the
-    /// limit stops a run. `None` means no limit.
+    /// Maximum number of bytes allocated at one time for results, intermediates, workspaces, copies
+    /// of inputs, and tensors that are read from files or drawn at random. Results count until they
+    /// are dropped. Tensors of computed arrays and kept copies are evicted before the limit stops a
+    /// run. `None` means no limit.
     pub memory_limit: Option<usize>,
     /// Maximum number of bytes of CUDA device memory allocated at one time for inputs, results and
     /// workspaces. `None` means three quarters of the device memory, shared by all sessions of the
     /// process.
     pub device_memory_limit: Option<usize>,
     /// Worker threads of kernels; by default the workers of the process. The environment variable
-    /// `REDPOLL_THREADS` sets the number of threads, by default the parallelism of the machine.
-    /// Results do not depend on the number of threads.
+    /// `REDPOLL_THREADS` sets the number of workers of the process; if it is not set, the number is
+    /// the parallelism of the machine. Results do not depend on the number of threads.
     pub workers: Arc<Workers>,
     /// Compiler of the optimizing tier; by default the C compiler and the caches of the process.
     pub toolchain: Arc<Toolchain>,

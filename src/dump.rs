@@ -1,4 +1,5 @@
-//! Dumps of every phase of a plan to a folder, and loading of edited C text from such a folder.
+//! Dumps of every phase of a plan or program to a folder, and loading of edited C text from such a
+//! folder.
 
 use crate::config::Config;
 use crate::error::Error;
@@ -11,8 +12,8 @@ use std::{fs, io};
 /// File of the C text of all kernels of a plan or program.
 const KERNELS: &str = "kernels.c";
 
-/// Returns the folder of a plan or program with this text and these results. The name is the same
-/// in every process.
+/// Returns the subfolder of `folder` for a plan or program with this text and these results. The
+/// name is the same in every process.
 pub(crate) fn folder_of(text: &str, produces: &[Alias], folder: &Path) -> PathBuf {
     // FNV-1a suffices: names need not resist attacks.
     let hash = text
@@ -36,7 +37,8 @@ pub(crate) fn write(folder: &Path, sections: &[Section], executable: &Executable
     write(KERNELS, &executable.optimizing_tier.text(&executable.stages)?)
 }
 
-/// Returns the C text of a plan or program from an earlier dump, if there is one.
+/// Returns the C text of a plan or program from an earlier dump, if the configuration names a
+/// folder that has the text.
 pub(crate) fn read_edited(config: &Config, text: &str, produces: &[Alias]) -> Result<Option<String>, Error> {
     let Some(folder) = &config.load else { return Ok(None) };
     let path = folder_of(text, produces, folder).join(KERNELS);

@@ -29,7 +29,7 @@ pub enum Error {
     /// has several results. The fault is the author's.
     #[error("{}; its queries are {}", scheduled_query(.query), name_list(.queries))]
     ScheduledQuery {
-        /// The query that the schedule names.
+        /// The query that the schedule names; `None` if it names no query.
         query: Option<Alias>,
         /// The outputs of the queries of the plan.
         queries: Vec<Alias>,
@@ -64,11 +64,11 @@ pub enum Error {
     },
     /// The plan was compiled for tensors of another type, or for other values of a parameter. The
     /// fault is the caller's.
-    #[error("the tensor bound to table `{table}` does not have the type that the plan was compiled for: {difference}")]
+    #[error("the tensor bound to table `{table}` does not fit the compiled plan: {difference}")]
     Binding {
         /// The table.
         table: Alias,
-        /// The difference between the types.
+        /// The first difference between the types, or the fault of the value.
         difference: &'static str,
     },
     /// The plan breaks a rule of Logic. The fault is the author's.
@@ -148,7 +148,7 @@ pub enum Error {
     #[cfg(feature = "sql")]
     #[error("{}", redpoll_sql::message(.0))]
     Sql(Box<redpoll_sql::datafusion::error::DataFusionError>),
-    /// A storage operation outside of a query failed.
+    /// An operation on storage or on a device failed outside of a query.
     #[error(transparent)]
     Storage(Box<redpoll_kernels::Error>),
 }
@@ -215,8 +215,8 @@ fn with_calls(tables: &[UnboundTable]) -> String {
     tables.iter().map(|t| format!(".with(\"{}\", tensor)", t.table)).collect()
 }
 
-/// Describes a failure of a query. A schedule comes from the user, so the message names the
-/// schedule in place of the phase.
+/// Describes a failure of a query. If the schedule of the query is at fault, the message names the
+/// schedule in place of the phase, because schedules come from the user.
 fn query_text(phase: Phase, query: &str, source: &redpoll_kernels::Error) -> String {
     if let redpoll_kernels::Error::Compiler(error) = source
         && let redpoll_compiler::Error::InvalidProgram { rule, at, what } = &**error

@@ -140,8 +140,8 @@ impl Executable {
         compiled.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Runs the stages on a given target and reports each completed stage. `logic` runs the
-    /// interpreter of Logic.
+    /// Runs the stages on a given target and reports each completed stage. On [`Target::LOGIC`],
+    /// calls `logic` in place of the stages.
     pub(crate) fn run(
         &self,
         requested: Target,
@@ -166,9 +166,11 @@ impl Executable {
         })
     }
 
-    /// Returns the target that runs the stages on these inputs. [`Target::AUTO`] is replaced by a
-    /// device or [`Target::CPU`]. Compiles the kernels of the optimizing tier if it is the target,
-    /// and the kernels of a device that replaces [`Target::AUTO`].
+    /// Returns the target that runs the stages on these inputs: a device or [`Target::CPU`] in
+    /// place of [`Target::AUTO`], and the optimizing tier in place of [`Target::CPU`] if the C text
+    /// is edited. Compiles the kernels of the optimizing tier if it is the target, and the kernels
+    /// of a device that replaces [`Target::AUTO`]. For [`Target::CPU`], starts the optimizing tier
+    /// in the background if it is due.
     pub(crate) fn prepare_target(&self, target: Target, bindings: &Bindings) -> Result<Target, Error> {
         match target {
             Target::AUTO => self.prepare_target(self.resolve_auto(bindings), bindings),
@@ -264,7 +266,8 @@ impl Executable {
         self.stages.iter().filter_map(Stage::loops).filter_map(StageLoops::tier_choice).collect()
     }
 
-    /// Returns a note on the optimizing tier for the user.
+    /// Returns a note for the user if the optimizing tier failed to compile in the background, or
+    /// if it is used but its kernels cannot be cached on disk.
     pub(crate) fn tier_note(&self) -> Option<String> {
         if let Some(failure) = self.optimizing_tier.failure() {
             return Some(failure.into());

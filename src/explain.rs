@@ -1,4 +1,4 @@
-//! Explanations of plans and programs: the text of every phase.
+//! Explanations of plans and programs: the text of every phase, and the kernels as readable C.
 
 use crate::engine::{Stage, StageLoops, StageWork, compile_error};
 use crate::error::Error;
@@ -30,10 +30,11 @@ pub enum Detail {
     Code(Target),
 }
 
-/// One form of a plan, or of one of its queries.
+/// A part of an explanation: a form of a plan, a program or a query, or facts about it, such as the
+/// notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// The form and its query.
+    /// The name of the part, with the query if the part describes one query.
     pub title: String,
     /// The text.
     pub text: String,
@@ -45,7 +46,7 @@ impl fmt::Display for Section {
     }
 }
 
-/// The forms of a plan or program, in order. The `Display` text has each form below its title.
+/// The parts of an explanation, in order. The `Display` text has each part below its title.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Explanation(Vec<Section>);
 
@@ -102,7 +103,7 @@ fn section(title: impl Into<String>, text: String) -> Section {
     Section { title: title.into(), text }
 }
 
-/// Returns the forms of a kernel below Notation.
+/// Returns the forms of a kernel below Notation, down to the level of detail.
 fn kernel_sections(
     loops: &StageLoops,
     name: &str,
@@ -144,9 +145,10 @@ fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Bac
 
 impl Prepared {
     /// Returns the text of every phase. A plan has sections for the forms from the Logic plan down
-    /// to the level of detail, for the queries, the choice of the engine, and notes. A program has
-    /// sections for the program as parsed, the normal form, the checks of bounds, and the lower
-    /// forms down to the level of detail.
+    /// to the level of detail, for the queries, and for notes. A program has sections for the
+    /// program as parsed, the normal form, the checks of bounds, and the lower forms down to the
+    /// level of detail. Both have sections for the choice of the engine and, after trials, for the
+    /// choices between the tiers.
     ///
     /// ```
     /// use redpoll::Detail;

@@ -1,6 +1,6 @@
-//! Notes on a prepared plan or program: results that become dense, operators whose values in the
-//! default float mode differ from IEEE 754, copies in other formats, checked coordinates, and
-//! scanned inputs.
+//! Notes on a prepared plan or program: results and intermediates that become dense, operators
+//! whose values in the default float mode differ from IEEE 754, copies in other formats, checked
+//! coordinates, and scanned inputs.
 
 use crate::engine::{Stage, StageWork};
 use crate::prepare::{CompiledKind, CompiledPlan, CompiledProgram, Prepared};
@@ -211,8 +211,9 @@ fn dense_tensors(compiled: &CompiledPlan, stages: &[Stage]) -> Vec<Note> {
     notes
 }
 
-/// Returns the sparse inputs of a tensor with `max_elements` elements. Inputs with more elements
-/// are ignored: dense row sums of a sparse matrix are no surprise.
+/// Returns the sparse inputs of the plan among the operands of a tensor with `max_elements`
+/// elements. Inputs with more elements are ignored: dense row sums of a sparse matrix are no
+/// surprise.
 fn sparse_operands(compiled: &CompiledPlan, stages: &[Stage], alias: &Alias, max_elements: u64) -> Vec<Alias> {
     let reads: Vec<Alias> = match compiled.plan.queries.iter().find(|q| q.alias == *alias) {
         Some(query) => query.expr.tables(),
@@ -223,9 +224,9 @@ fn sparse_operands(compiled: &CompiledPlan, stages: &[Stage], alias: &Alias, max
     inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Adds notes on the operators of an expression whose results on fill values differ between the
-/// float modes. Returns whether the expression reads sparse tensors; only then does it compute with
-/// fill values.
+/// Adds notes on the built-in operators of an expression whose results on fill values differ
+/// between the float modes, other than in the sign of zero. Returns whether the expression reads
+/// sparse tensors; only then does it compute with fill values.
 fn float_mode_differences(
     query: &Alias,
     expr: &Expr,

@@ -1,4 +1,5 @@
-//! Profiles of plans: the times of phases and queries, and stored sizes beside their estimates.
+//! Profiles of plans and programs: the times of phases and queries, and stored sizes beside their
+//! estimates.
 
 use crate::Target;
 use crate::error::Error;
@@ -19,7 +20,7 @@ pub struct Profile {
     pub target: Target,
     /// The time of each phase of the preparation.
     pub phases: Timings,
-    /// The queries, in execution order.
+    /// The queries, in execution order; none in the interpreter of Logic, one for a program.
     pub queries: Vec<QueryProfile>,
     /// The queries as planned, with measurements; none for a program.
     pub flow: Flow,
@@ -30,7 +31,7 @@ pub struct Profile {
     pub counts: Option<Counts>,
     /// The peak of allocated bytes, as in [`Run::peak_bytes`](crate::Run::peak_bytes).
     pub peak_bytes: usize,
-    /// Notes for the author of the plan.
+    /// Notes for the author of the plan or program.
     pub notes: Vec<Note>,
     /// The results, by name.
     pub outputs: Vec<(Alias, Tensor)>,
@@ -65,7 +66,7 @@ pub struct OutputProfile {
 
 impl OutputProfile {
     /// Returns the factor by which the estimate is off, in either direction. Numbers below 1 count
-    /// as 1.
+    /// as 1. Returns `None` without an estimate.
     ///
     /// ```
     /// use redpoll::OutputProfile;
@@ -80,9 +81,9 @@ impl OutputProfile {
 }
 
 impl Prepared {
-    /// Runs the plan and reports the time of each phase and query, and the stored sizes. The
-    /// interpreter of Logic runs the plan as a whole and reports no queries. A program is reported
-    /// as one query.
+    /// Runs the plan or program and reports the time of each phase and query, and the stored sizes.
+    /// The interpreter of Logic runs the plan as a whole and reports no queries. A program is
+    /// reported as one query.
     ///
     /// ```
     /// use redpoll::Target;

@@ -17,7 +17,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Parses the declarations of a program.
+    /// Parses the declarations of the inputs of a program.
     ///
     /// ```
     /// use redpoll::Program;
@@ -32,8 +32,8 @@ impl Program {
     /// ```
     ///
     /// # Errors
-    /// Fails, with line and column, if the text is not a program or a declaration is invalid. Other
-    /// parts of the program are checked when the program is prepared.
+    /// Fails, with line and column, if the text is not a program or the declaration of an input is
+    /// invalid. Other parts of the program are checked when the program is prepared.
     pub fn new(text: &str) -> Result<Program, Error> {
         let inputs =
             parse_inputs(text).map_err(|source| Error::Program { at: None, source: Box::new(source.into()) })?;
@@ -59,7 +59,8 @@ impl Program {
     }
 
     /// Converts the bound tensors to the inputs of the program: unbound numbers take their declared
-    /// values, and tensors are converted to the declared formats.
+    /// values, bound numbers get a fill value of zero, and tensors are converted to the declared
+    /// formats.
     pub(crate) fn bind(&self, bindings: &Bindings) -> Result<Bindings, Error> {
         let is_missing = |i: &&InputText| bindings.get(&i.name).is_none() && i.value.is_none();
         let missing = self.inputs.iter().filter(is_missing);
@@ -82,8 +83,8 @@ impl Program {
     }
 }
 
-/// Returns a number as a tensor whose type is independent of its value, so that one kernel serves
-/// all numbers.
+/// Returns a number as a tensor whose type depends only on the dtype of the number, so that one
+/// kernel serves all numbers of a dtype.
 fn number(value: &Scalar) -> Result<Tensor, Error> {
     let dtype: DType = value.dtype();
     let zeros: Vec<Scalar> = dtype.prims().into_iter().map(Scalar::zero).collect();

@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The results of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The results, in the order in which the plan lists them. Results computed on a device stay
-    /// there until they are read; [`Tensor::fetch`] copies them to the host.
+    /// The results, in the order in which the plan or program lists them. Results computed on a
+    /// device stay there until they are read; [`Tensor::fetch`] copies them to the host.
     pub outputs: Vec<(Alias, Tensor)>,
     /// The work of all queries apart from conversions of storage, counted only by the interpreter
     /// of Assembly.

@@ -142,7 +142,8 @@ impl Session {
     }
 
     /// Returns the limits of the runs of the session: the memory budget, the limit of device
-    /// memory, the threads, the flag that cancels runs, and the callback for progress.
+    /// memory, the threads, the flag that cancels runs, the kept copies of inputs, and the callback
+    /// for progress.
     ///
     /// ```
     /// use std::sync::atomic::Ordering;
@@ -303,9 +304,9 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Fails if an input is not bound, a tensor does not have the declared type, or the program
-    /// breaks a rule; also the errors of [`Session::prepare_plan`] for files, threads and dumps.
-    /// The error has line and column if they are known.
+    /// Fails if an input without a declared value is not bound, a tensor does not have the declared
+    /// type, or the program breaks a rule; also the errors of [`Session::prepare_plan`] for files,
+    /// threads and dumps. The error has line and column if they are known.
     pub fn prepare_program(&self, program: &Program, bindings: &Bindings) -> Result<Prepared, Error> {
         self.prepare_scheduled_program(program, bindings, &[])
     }

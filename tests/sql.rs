@@ -476,7 +476,7 @@ fn files_of_declarations_and_copies_are_checked() {
         ("COPY (SELECT 1 AS i, 2 AS v) TO 'nodir/x.mtx'", &["there is no folder nodir"]),
         ("COPY (SELECT 1 AS i) TO 'x?.csv'", &["cannot write x?.csv", "patterns"]),
         ("COPY (SELECT 1 AS i) TO 'x.csv' STORED AS FOO", &["unknown file type `FOO`", types]),
-        ("COPY (SELECT 1 AS i) TO 'x.foo'", &["its extension is no file type", "RPT or TNS"]),
+        ("COPY (SELECT 1 AS i) TO 'x.foo'", &["its name has no extension of a file type", "RPT or TNS"]),
         ("COPY (SELECT 1 AS i) TO 'x.csv' OPTIONS (heder 'true')", &["unknown option of CSV files `heder`"]),
         ("COPY (SELECT 1 AS i) TO 'x.csv' (HEADER false)", &["hint: options are written as `OPTIONS"]),
     ] {
@@ -699,7 +699,7 @@ fn commands_of_the_repl() {
             "write `.maxrows N`",
             "`.timer` needs arguments",
             "write `.timer on|off`",
-            "unknown arguments `a` of `.tables`",
+            "invalid arguments `a` of `.tables`",
             "write `.tables`",
             "none",
         ],

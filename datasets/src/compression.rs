@@ -29,17 +29,19 @@ const TABLE: [CompressionRow; 2] = [
     CompressionRow { compression: Compression::Zstd, name: "zstd", extension: "zst", magic: &[0x28, 0xb5, 0x2f, 0xfd] },
 ];
 
-/// The compression level of zstd. It combines a good ratio with about the throughput of a disk.
+/// The compression level of zstd: its default, a compromise between ratio and speed.
 const ZSTD_LEVEL: i32 = 3;
 
 impl Compression {
-    /// Returns the compression of an extension such as `gz`.
+    /// Returns the compression of an extension such as `gz`; [`Compression::None`] if the extension
+    /// is none of a compression.
     pub fn of_extension(extension: &str) -> Compression {
         let row = TABLE.iter().find(|row| row.extension.eq_ignore_ascii_case(extension));
         row.map_or(Compression::None, |row| row.compression)
     }
 
-    /// Detects the compression by the first bytes of a file.
+    /// Detects the compression by the first bytes of a file; [`Compression::None`] if they are of
+    /// no known compression.
     pub fn of_content(start: &[u8]) -> Compression {
         TABLE.iter().find(|row| start.starts_with(row.magic)).map_or(Compression::None, |row| row.compression)
     }
@@ -84,8 +86,8 @@ impl Compression {
         }
     }
 
-    /// Returns the error of a failed stream: an error of the decoder, or of the system if the
-    /// stream is not compressed.
+    /// Returns the error of a failed stream: [`Error::Compressed`], or [`Error::Io`] if the stream
+    /// is not compressed.
     pub(crate) fn stream_error(self, path: &Path, source: io::Error) -> Error {
         match self {
             Compression::None => Error::Io { path: path.into(), source },

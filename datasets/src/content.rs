@@ -1,4 +1,5 @@
-//! Content of a file: its header and its entries, before they are stored in a format.
+//! Content of files: the header and the entries that a reader returns, and the tensors to be
+//! written.
 
 use crate::compression::Compression;
 use crate::file_formats::edge_list::{HeaderGuess, SeparateNames};
@@ -197,7 +198,7 @@ pub(crate) fn element_count(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))
 }
 
-/// Maximum number of modes of a tensor in a file, the limit of NumPy.
+/// Maximum number of modes of a tensor in a file, the limit of NumPy 2.
 pub(crate) const MAX_RANK: usize = 64;
 
 /// Maximum size of a mode: kernels index with `i64`.

@@ -1,4 +1,4 @@
-//! Entries of stored tensors, and the errors of storing and listing entries.
+//! Entries and layouts of stored tensors, and the errors of storing and listing entries.
 
 use crate::content::{Data, Layout};
 use crate::error::{Error, Fault, Location};

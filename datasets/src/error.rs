@@ -20,18 +20,19 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// The compressed stream ends early or cannot be decompressed. The fault is the file's.
+    /// The compressed stream ends early, or cannot be read or decompressed. The fault is the
+    /// file's.
     #[error("{}: the {compression} stream is truncated or damaged ({source}); fetch or compress the file again", path.display())]
     Compressed {
         /// The file.
         path: PathBuf,
         /// The compression: `gzip` or `zstd`.
         compression: &'static str,
-        /// The error of the decoder.
+        /// The error of the decoder or of the system.
         source: io::Error,
     },
-    /// Neither the extension nor the first bytes identify the file format. The fault is the
-    /// caller's.
+    /// The extension does not identify the file format. The first bytes of a file that is read do
+    /// not identify it either. The fault is the caller's.
     #[error("{}: unknown file format; known extensions are {extensions}, each optionally followed by .gz or .zst", path.display())]
     UnknownFormat {
         /// The file.
@@ -39,8 +40,9 @@ pub enum Error {
         /// The known extensions.
         extensions: String,
     },
-    /// The content violates its format, is not supported, or exceeds the memory limit. The fault is
-    /// the file's, or the caller's in the case of a limit.
+    /// The content violates its format, is not supported, does not fit the options, or needs more
+    /// memory than is allowed or available. The fault is the file's, or the caller's in the case of
+    /// options and limits.
     #[error("{}{location}: {fault}", path.display())]
     Invalid {
         /// The file.
@@ -82,14 +84,16 @@ pub enum Error {
         /// The fault.
         fault: Fault,
     },
-    /// Entries that do not come from a file cannot be stored in the requested format.
+    /// Entries that do not come from a file cannot be stored in the requested format, or in the
+    /// default format. The fault is the caller's.
     #[error(transparent)]
     Unstorable {
         /// The error of storage.
         source: Box<redpoll_storage::Error>,
     },
-    /// The content of a file cannot be stored in the requested format, or a tensor to be written
-    /// cannot be read.
+    /// The content of a file cannot be stored in the requested format, which is the caller's fault;
+    /// or the arrays of a tensor cannot be read, because a file that has them was changed or
+    /// damaged.
     #[error("{}: {source}", path.display())]
     Storage {
         /// The file.
@@ -127,9 +131,9 @@ pub enum Location {
     /// A field of an edge list: the line, counted from 1, and the column, as its quoted name or its
     /// number, counted from 1.
     Field(u64, Box<str>),
-    /// An array of an archive, by name.
+    /// An array of an archive or of a tensor, by name.
     Array(String),
-    /// An entry of an array, counted from 0.
+    /// An entry of an array: the name of the array, and the index of the entry, counted from 0.
     Entry(String, u64),
 }
 
@@ -205,7 +209,7 @@ pub enum Fault {
     Truncated {
         /// The content of the bytes.
         content: &'static str,
-        /// The number in the header.
+        /// The number of bytes that the header announces.
         expected: Count,
         /// The actual number.
         found: u64,
@@ -272,7 +276,7 @@ fn dimension_text(dimension: u64) -> String {
     }
 }
 
-/// A count, or `None` if it has overflowed.
+/// A count, or `None` if it exceeds 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count(pub Option<u64>);
 
@@ -280,7 +284,7 @@ impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(n) => n.fmt(f),
-            None => f.write_str("more than 2^64"),
+            None => f.write_str("at least 2^64"),
         }
     }
 }

@@ -38,8 +38,8 @@ pub struct FileFormat {
     pub extension: &'static str,
     /// A one-line description for listings.
     pub summary: &'static str,
-    /// True if a header gives shape and dtype. Otherwise [`info`](crate::info) reads the whole
-    /// file.
+    /// True if a header gives shape and dtype. If there is no header, [`info`](crate::info) reads
+    /// the whole file.
     pub has_header: bool,
     /// Returns whether a file with these first bytes is of this format.
     pub(crate) sniff: fn(&[u8]) -> bool,
@@ -134,13 +134,14 @@ pub struct WriteOptions {
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// The memory limit of writing.
     pub memory: Memory,
-    /// The records of validated files. A written file that contains the arrays of a tensor, and is
-    /// not compressed, gets a record.
+    /// The records of validated files. A file gets a record if [`write`](crate::write()) writes the
+    /// arrays of a tensor to it without compression.
     pub records: RecordFolder,
 }
 
 impl WriteOptions {
-    /// Rejects every symmetry, because the file format supports none.
+    /// Rejects every symmetry except [`Symmetry::General`], because the file format supports no
+    /// other.
     pub(crate) fn check_general(&self, file: &str) -> Result<(), Fault> {
         match self.symmetry {
             Symmetry::General => Ok(()),

@@ -1,10 +1,10 @@
 //! Memory limits for reading, storing and writing.
 //!
-//! All memory that grows with a file is requested here before it is allocated: the file and its
+//! All memory that grows with a file is charged here before it is allocated: the file and its
 //! decompressed bytes, entries while they are read, sorted and stored, and dense arrays to be
-//! written. A size from a header is requested only up to the number of entries that the file has
-//! room for. Only `iso` values of Binsparse, which are one value for all entries, are expanded to
-//! the size in the header.
+//! written. While entries are read, memory is charged only for as many entries as the file has room
+//! for, whatever size its header gives. The exception is a tensor of Binsparse with `iso` values,
+//! which are one value for all entries: its entries are expanded to the size in the header.
 
 use crate::error::Fault;
 use redpoll_storage::{Account, MemoryBudget};
@@ -79,13 +79,13 @@ impl Memory {
 }
 
 impl Default for Memory {
-    /// Creates a limit of the size of the address space.
+    /// Creates a limit of `isize::MAX` bytes, the maximum size of an allocation.
     fn default() -> Memory {
         Memory::limited(isize::MAX as usize)
     }
 }
 
-/// Returns the bytes of `elements` elements.
+/// Returns the bytes of `elements` elements, or `u64::MAX` if they exceed 64 bits.
 pub(crate) fn bytes_of(elements: usize, element_bytes: usize) -> u64 {
     (elements as u64).saturating_mul(element_bytes as u64)
 }
@@ -127,9 +127,9 @@ impl<'a> Growth<'a> {
         Growth { memory, purpose, entry_bytes, capacity: 0 }
     }
 
-    /// Charges the memory of one more entry than `entries`. When the capacity is exhausted, returns
-    /// the number of further elements that the caller must reserve in each vector with
-    /// [`Growth::reserve`]; otherwise returns `None`.
+    /// Prepares for one more entry than `entries`. If the capacity is exhausted, charges the memory
+    /// of further entries, and returns the number of elements that the caller must reserve in each
+    /// vector with [`Growth::reserve`]; otherwise returns `None`.
     #[inline]
     pub(crate) fn charge_entry(&mut self, entries: usize) -> Result<Option<usize>, Fault> {
         if entries < self.capacity { Ok(None) } else { self.grow(entries).map(Some) }

@@ -31,7 +31,8 @@ pub struct OpenedFile {
 /// The name and the first bytes determine the file format, as for [`read`](crate::read()).
 ///
 /// # Errors
-/// The errors of [`read`](crate::read()); also if the storage format does not match the shape.
+/// The errors of [`read`](crate::read()); also if the storage format does not match the shape or
+/// cannot store the entries, or if a file with the arrays of a tensor changes while it is opened.
 pub fn open(path: impl AsRef<Path>, options: &ReadOptions, format: Option<Format>) -> Result<OpenedFile, Error> {
     open_as(path, options, |_| Ok(format))
 }

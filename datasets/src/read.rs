@@ -1,4 +1,5 @@
-//! Reading of files: decompression, detection of the format, and the reader of that format.
+//! Reading of files and headers: decompression, detection of the format, the reader of that format,
+//! and conversion of the values to a requested dtype.
 
 use crate::compression::Compression;
 use crate::content::{Data, Info, Symmetry};
@@ -16,12 +17,12 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Content of a file that is not yet stored in a format.
+/// The content of a file, before it is stored in the format of a tensor.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LoadedFile {
     /// The file.
     pub path: PathBuf,
-    /// The header, with the dtype of the values as read.
+    /// The header. If a dtype was requested, the header has this dtype, and the fill value in it.
     pub info: Info,
     /// All entries, including those that the file omits by symmetry.
     pub data: Data,
@@ -39,7 +40,7 @@ impl LoadedFile {
     }
 }
 
-/// Memory that counts as used while entries live.
+/// The memory of entries, which counts as used while this value or a clone of it lives.
 #[derive(Clone, Debug)]
 pub struct EntryMemory {
     /// The memory that is charged.
@@ -54,12 +55,14 @@ impl PartialEq for EntryMemory {
     }
 }
 
-/// Reads a file. The extension determines the format. If the extension is unknown, the first bytes
-/// of the file determine the format. The first bytes also determine the compression.
+/// Reads a file. The format is the one in the options, if they give one; otherwise the extension
+/// determines it. If the extension is unknown, the first bytes of the file determine the format.
+/// The first bytes also determine the compression.
 ///
 /// # Errors
-/// Fails if the file is missing, of an unknown format, damaged or invalid, if a value does not fit
-/// the requested dtype, or if the memory limit is exceeded.
+/// Fails if the file cannot be read, is of an unknown format, damaged, invalid or not supported, if
+/// it does not match the options, if a value does not fit the requested dtype, or if the memory
+/// limit is exceeded.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<LoadedFile, Error> {
     let path = path.as_ref();
     let scope = MemoryScope::new(&options.memory);
@@ -159,7 +162,8 @@ fn parse(path: &Path, content: &FileContent<'_>, options: &ReadOptions, memory: 
 /// Returns the decompressed bytes of a file. The first bytes of the file determine the compression.
 ///
 /// # Errors
-/// Fails if the file cannot be read or decompressed, or the memory limit is exceeded.
+/// Fails if the file cannot be read or decompressed, the extension names another compression, or
+/// the memory limit is exceeded.
 pub fn unpack(path: impl AsRef<Path>, memory: &Memory) -> Result<Vec<u8>, Error> {
     let path = path.as_ref();
     let scope = MemoryScope::new(memory);
@@ -173,8 +177,8 @@ pub fn unpack(path: impl AsRef<Path>, memory: &Memory) -> Result<Vec<u8>, Error>
     }
 }
 
-/// Opens a file for reading. The error for a folder has the next step, because the error of the
-/// system has none.
+/// Opens a file for reading. If the path is a folder, the error says what to do, which the error of
+/// the system does not.
 fn open_file(path: &Path) -> Result<File, Error> {
     let opened = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
         true => Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name a file in the folder")),
@@ -208,8 +212,8 @@ pub fn info(path: impl AsRef<Path>) -> Result<Info, Error> {
     info_within(path, &Memory::default())
 }
 
-/// Returns the header of a file like [`info`], within a memory limit. The limit matters for files
-/// without a header, which are read as a whole.
+/// Returns the header of a file like [`info`], within a memory limit. The limit matters for
+/// archives and for files without a header, which are read as a whole.
 ///
 /// # Errors
 /// The errors of [`info`]; also if the memory limit is exceeded.
@@ -238,11 +242,11 @@ pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Erro
     Ok(Info { compression, ..info })
 }
 
-/// Number of bytes that suffice to detect every format.
+/// Number of bytes at the start of a file that are used to detect its format.
 pub(crate) const DETECTION_BYTES: u64 = 4096;
 
-/// Returns the length of the byte order mark of UTF-8, if there is one. Binary formats do not begin
-/// with such a mark.
+/// Returns the length of the byte order mark of UTF-8, or 0 if there is none. Binary formats do not
+/// begin with such a mark.
 ///
 /// # Errors
 /// Rejects UTF-16 text, which would be read as names instead of numbers.
@@ -265,9 +269,10 @@ fn check_not_empty(content: &[u8]) -> Result<(), LocatedFault> {
     }
 }
 
-/// Returns the fault that replaces `fault` if the file is of another format than its name says.
-/// This is the case if the reader of the named format fails at the start of the file, and the first
-/// bytes identify another format. Otherwise returns `None`.
+/// Returns the fault that replaces `fault` if the file is of another format than its name says;
+/// otherwise returns `None`. The file is taken to be of another format if the reader of the named
+/// format fails at the start of the file, for a reason other than a lack of memory, and if the
+/// first bytes do not look like the named format, but are certainly of another one.
 fn wrong_name_fault(named: &FileFormat, content: &[u8], fault: &LocatedFault) -> Option<LocatedFault> {
     let at_start = matches!(fault.location, Location::File | Location::Line(1) | Location::Field(1, _));
     let start = &content[..content.len().min(DETECTION_BYTES as usize)];
@@ -351,8 +356,8 @@ fn convert(data: Data, dtype: Prim, location: &dyn Fn(usize, &[Vec<u64>]) -> Loc
     })
 }
 
-/// Returns the position of the value of an entry: the line of a text file, otherwise the index in
-/// the array of values.
+/// Returns the position of the value of an entry: the line if a text file lists coordinates,
+/// otherwise the index in the array of values.
 fn value_location(content: &FileContent<'_>, info: &Info, coordinates: &[Vec<u64>], entry: usize) -> Location {
     let is_text = matches!(content.file_format.extension, "mtx" | "tns" | "csv" | "tsv");
     if let (true, [first, ..]) = (is_text, coordinates) {

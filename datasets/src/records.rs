@@ -2,8 +2,8 @@
 //!
 //! A record is a file in a private folder of this user. The name of the record is the hash of the
 //! path of the validated file. A record has the identity of the file that was validated (device,
-//! inode, size and times), and the hashes of its header and of the arrays that are loaded into
-//! memory. A record that other users could have written is ignored.
+//! inode, size and times), the hashes of its header and of the arrays that are loaded into memory,
+//! and the special values of the tensor. A record that other users could have written is ignored.
 
 use redpoll_files::{Requirement, cache_folder, check_ownership, make_private, private_file};
 use redpoll_logic::Special;
@@ -27,8 +27,8 @@ const END: &str = "end";
 /// The folder of the records of validated files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum RecordFolder {
-    /// The folder `files` below `REDPOLL_CACHE`, or else below the cache folder of the user. There
-    /// are no records if `REDPOLL_CACHE` is `off`.
+    /// The folder `files` below `REDPOLL_CACHE`, or else below `redpoll` in the cache folder of the
+    /// user. There are no records if `REDPOLL_CACHE` is `off`, or the user has no cache folder.
     #[default]
     User,
     /// No records: each file is validated when it is opened.
@@ -59,7 +59,8 @@ impl RecordFolder {
         }
     }
 
-    /// Returns the record of a file, if there is a record that only this user can have written.
+    /// Returns the record of a file, if there is a well-formed record that only this user can have
+    /// written.
     pub(crate) fn find(&self, file: &Path) -> Option<FileRecord> {
         let folder = self.path()?;
         let record = folder.join(record_name(file));
@@ -93,7 +94,8 @@ fn record_name(file: &Path) -> String {
     blake3::hash(file.as_os_str().as_encoded_bytes()).to_hex().to_string()
 }
 
-/// Removes all but the newest `MAX_RECORDS / 2` records if there are more than `MAX_RECORDS`.
+/// Removes all but the newest `MAX_RECORDS / 2` records if there are more than `MAX_RECORDS`. Keeps
+/// files that other users could have written.
 fn remove_oldest(folder: &Path) {
     let is_record = |name: &str| name.len() == 2 * blake3::OUT_LEN && name.bytes().all(|b| b.is_ascii_hexdigit());
     let found = fs::read_dir(folder).into_iter().flatten().flatten();

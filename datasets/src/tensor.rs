@@ -137,7 +137,7 @@ fn store(
 }
 
 /// Returns the bytes needed to sort entries: coordinates and values before and after the sort, the
-/// keys twice, and the order.
+/// keys twice, and the order. Dense data need no sort in the dense format.
 fn sort_bytes(ty: &TensorType, data: &Data) -> u64 {
     if matches!(data, Data::Dense(_)) && ty.format == Format::dense(ty.shape.len()) {
         return 0;
@@ -146,8 +146,8 @@ fn sort_bytes(ty: &TensorType, data: &Data) -> u64 {
     bytes_of(values.len(), 16 * ty.shape.len() + 40 + 2 * values.prim().bytes())
 }
 
-/// Returns the bytes that a tensor needs for its outermost full levels, whatever its number of
-/// entries.
+/// Returns the bytes that a tensor needs below its outermost full levels, for pointers or values,
+/// whatever its number of entries.
 fn full_level_bytes(ty: &TensorType) -> u64 {
     let storage = ty.format.storage_shape(&ty.shape);
     let full = ty.format.levels.iter().take_while(|level| level.kind.traits().full).count();

@@ -1,4 +1,5 @@
-//! A cursor over the bytes of a numeric text file, which tracks the line number.
+//! A cursor over the bytes of a numeric text file, which tracks the line number; and functions that
+//! parse or quote one token.
 //!
 //! Files have millions of lines, so the cursor avoids extra passes over the bytes. It tokenizes
 //! without splitting the text into lines first, and computes coordinates while it scans their
@@ -33,7 +34,7 @@ impl<'a> TextCursor<'a> {
         self.bytes.len() - self.at
     }
 
-    /// Returns the position of the next token.
+    /// Returns the current line as a position.
     pub(crate) fn location(&self) -> Location {
         Location::Line(self.line)
     }
@@ -69,7 +70,7 @@ impl<'a> TextCursor<'a> {
         &rest[..end]
     }
 
-    /// Returns the next token of this line.
+    /// Returns the next token of this line, or `None` at the end of the line.
     #[inline]
     pub(crate) fn token(&mut self) -> Option<&'a [u8]> {
         self.skip_blanks();
@@ -112,7 +113,7 @@ impl<'a> TextCursor<'a> {
         Ok(coordinate - 1)
     }
 
-    /// Reads an integer of the given type.
+    /// Reads an integer of the given type, which may be written as a real number such as `3.0`.
     #[inline]
     pub(crate) fn integer<T: TryFrom<i128>>(&mut self, dtype: Prim) -> Result<T, LocatedFault> {
         let Some(token) = self.token() else { return Err(self.unexpected("an integer")) };
@@ -139,7 +140,7 @@ impl<'a> TextCursor<'a> {
         Ok(value)
     }
 
-    /// Returns whether only blanks and a comment remain in this line.
+    /// Skips blanks and a comment, and returns whether the cursor is at the end of the line.
     #[inline]
     pub(crate) fn at_line_end(&mut self) -> bool {
         self.skip_blanks();
@@ -184,8 +185,8 @@ fn magnitude(digits: &[u8]) -> Option<i128> {
     digits.iter().try_fold(0i128, |n, &d| n.checked_mul(10)?.checked_add(i128::from(d - b'0')))
 }
 
-/// Parses an integer written as a real number, such as `3.0` or `1e3`, if its value is exact.
-/// Beyond 2^53, only numbers without exponent are exact.
+/// Parses an integer written as a real number, such as `3.0` or `1e3`, if its value is exact. From
+/// 2^53 on, the number must have a decimal point and no exponent.
 pub(crate) fn parse_integral(token: &[u8]) -> Option<i128> {
     let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
     let point = digits.iter().position(|&b| b == b'.');

@@ -2,7 +2,7 @@
 
 use redpoll_logic::{Prim, Scalar};
 
-/// The values of the entries of a file, in the dtype of the file.
+/// Values of one primitive type, such as the values of the entries of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "each variant is the primitive of its name")]
 pub enum Values {

@@ -1,4 +1,5 @@
-//! Atomic writing of tensors to files.
+//! Atomic writing of files: tensors in any format, and other bytes. Also returns the bytes of files
+//! without writing them.
 
 use crate::compression::Compression;
 use crate::content::Content;
@@ -13,13 +14,15 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Writes the content to a file. The name of the file determines the format and the compression.
+/// Writes the content to a file. The name of the file determines the compression, and the format
+/// unless the options give one.
 ///
 /// The file appears under its name when it is complete. On errors, an existing file is not changed.
 ///
 /// # Errors
-/// Fails if the name determines no format, the format cannot represent the tensor exactly, the
-/// memory limit is exceeded, or the system refuses an operation.
+/// Fails if neither the options nor the name determine a format, the format cannot represent the
+/// tensor exactly or does not support the options, the memory limit is exceeded, or the system
+/// refuses an operation.
 pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<(), Error> {
     write_data(path.as_ref(), &WrittenData::Entries(content), options)
 }

@@ -173,8 +173,9 @@ impl Scalar {
     /// Converts a primitive to another type. The conversion is total, and all engines obey it:
     /// - integers to integers wrap to the width of the target;
     /// - floats to integers truncate, saturate at the ends of the range and map NaN to 0;
-    /// - any value to `bool` is `x != 0`, so that NaN is `true`;
-    /// - integers to floats and `f64` to `f32` round to the nearest float, ties to even.
+    /// - any primitive to `bool` is `x != 0`, by which NaN becomes `true`;
+    /// - integers to floats and `f64` to `f32` round to the nearest float, ties to even; `f32` to
+    ///   `f64` is exact.
     ///
     /// Returns `None` for a struct.
     pub fn cast(&self, to: Prim) -> Option<Scalar> {
@@ -266,7 +267,7 @@ impl Hash for Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// Writes the bare number, without its type: `1`, `1.5`, `inf`, `nan`, `true`, `(1 2)`.
+    /// Writes the bare value, without its type: `1`, `1.5`, `inf`, `nan`, `true`, `(1 2)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scalar::F32(v) if v.is_nan() => f.write_str("nan"),

@@ -1,4 +1,4 @@
-//! S-expressions: the syntax of all text forms, with source positions.
+//! S-expressions: the syntax of all text forms except index notation, with source positions.
 //!
 //! An atom is a sequence of characters other than whitespace, parentheses, quotes and semicolons;
 //! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends with
@@ -110,13 +110,14 @@ impl Sexpr {
         self.locate(Error::Syntax(message.into()))
     }
 
-    /// Adds the position of this expression to an error that has no position.
+    /// Adds the position of this expression to an error that has no position. An expression that
+    /// was not read from a text has no position to add.
     pub fn locate(&self, error: Error) -> Error {
         if self.position.line == 0 { error } else { error.with_position(self.position.line, self.position.column) }
     }
 
     /// Formats the expression over several lines. The items of a list that does not fit a line
-    /// stand on indented lines of their own, except words directly after the head.
+    /// stand on indented lines of their own, except the words and strings directly after the head.
     pub fn pretty(&self) -> String {
         let mut out = String::new();
         self.write_pretty(0, &mut out);
@@ -133,7 +134,7 @@ impl Sexpr {
         out.push('(');
         let mut flat_prefix = true;
         for (k, item) in items.iter().enumerate() {
-            // Non-list items directly after the head stay on its line.
+            // Items before the first list stay on the line of the head.
             flat_prefix &= k == 0 || item.as_list().is_none();
             if k > 0 && flat_prefix {
                 out.push(' ');
@@ -196,8 +197,9 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
     let mut done: Vec<Sexpr> = Vec::new();
     // The line of the last item or parenthesis.
     let mut last_line = 0;
-    // The start of an open list, and the number of the first later line that begins at the column
-    // of the list or left of this column. The `)` of the list is probably missing before that line.
+    // The start of an open list, and the number of the first later line that begins with `(` at the
+    // column of the list or left of this column. The `)` of the list is probably missing before
+    // that line.
     let mut unindented: Option<(TextPosition, usize)> = None;
     let mut cursor = TextCursor::new(strip_byte_order_mark(text));
     while let Some(c) = cursor.peek() {
@@ -268,7 +270,7 @@ pub fn read_one(text: &str) -> Result<Sexpr, Error> {
 /// an expression after the first.
 pub(crate) fn read_with_rest(text: &str, follows: impl Fn(&Sexpr) -> bool) -> Result<(Sexpr, Vec<Sexpr>), Error> {
     let mut all = read(text)?.into_iter();
-    let first = all.next().ok_or_else(|| Error::Syntax("the text is empty".to_owned()))?;
+    let first = all.next().ok_or_else(|| Error::Syntax("the text is empty, or has only comments".to_owned()))?;
     let rest: Vec<Sexpr> = all.collect();
     match rest.iter().find(|other| !follows(other)) {
         Some(other) => Err(other.error(format!("expected the end of the text, found {other}"))),

@@ -2,8 +2,9 @@
 //!
 //! A [`StatisticsSource`] answers [`Question`]s on tensors, from their arrays or from a catalog,
 //! and may decline. [`Statistics`] memoizes the answers, and derives an answer from the type of the
-//! tensor if the source declines, so that [`Statistics::ask`] never fails. Every [`Answer`] has an
-//! estimate, which may err in both directions, and a bound, which is never exceeded.
+//! tensor and from other answers if the source declines, so that [`Statistics::ask`] never fails.
+//! Every [`Answer`] has an estimate, which may err in both directions, and a bound, which is never
+//! exceeded.
 
 use crate::field::Alias;
 use crate::format::TensorType;
@@ -18,12 +19,12 @@ use std::sync::Arc;
 pub struct ModeSet(u64);
 
 impl ModeSet {
-    /// Returns the set of the first `count` storage modes.
+    /// Returns the set of the first `count` storage modes, at most 64.
     pub fn prefix(count: usize) -> ModeSet {
         ModeSet(if count >= 64 { u64::MAX } else { (1 << count) - 1 })
     }
 
-    /// Adds a mode to the set.
+    /// Adds a mode to the set; ignores a mode after the first 64.
     #[must_use]
     pub fn with(self, mode: usize) -> ModeSet {
         ModeSet(if mode < 64 { self.0 | 1 << mode } else { self.0 })
@@ -164,7 +165,8 @@ pub trait StatisticsSource {
     }
 
     /// Returns the number of pairs of a first and a last coordinate that the path connects: the
-    /// number of stored entries of the product of its matrices. Returns `None` if unknown.
+    /// number of stored entries of the product of the matrices along the path. Returns `None` if
+    /// unknown.
     fn connected_pairs(&self, path: &[Hop]) -> Option<f64> {
         let _ = path;
         None
@@ -233,7 +235,8 @@ impl<'a> Statistics<'a> {
         self.ask(tensor, ty, Question::Positions(ty.format.levels.len()))
     }
 
-    /// Returns the answer to a question, from the source or derived from the type.
+    /// Returns the answer to a question: from the source, or else derived from the type and from
+    /// other answers.
     pub fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         let key = (tensor.clone(), question);
         if let Some(answer) = self.memo.borrow().get(&key) {

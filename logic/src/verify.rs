@@ -1,12 +1,14 @@
 //! The verifier of plans. Rules:
 //!
 //! 1. Every query binds an alias that no other query binds.
-//! 2. A table reads an input or the result of an earlier query; no later query binds its alias.
+//! 2. A table reads an input or the result of an earlier query; neither the query with the table
+//!    nor a later query binds its alias.
 //! 3. A table that reads a result has the shape, dtype and fill value of that result.
 //! 4. All tables of one input have the same type, and that type is valid (format, shape, dtype and
 //!    fill value agree). A parameter is an input of the type
 //!    [`Parameter::input_type`](crate::Parameter::input_type).
-//! 5. The [`Info`](crate::expr::Info) of a node equals the result of inference.
+//! 5. The [`Info`](crate::expr::Info) of a node equals the result of inference, except that a
+//!    literal may be weak or strong.
 //! 6. A weak number occurs only as the whole expression of a query; arguments of nodes are strong.
 //! 7. Every field of a query has a size.
 //! 8. User-defined operators of the same name are equal, and none has the name of a built-in
@@ -26,7 +28,7 @@ use std::sync::Arc;
 /// Checks that a plan obeys all rules of this module.
 ///
 /// # Errors
-/// Returns the first broken rule, and its query.
+/// Returns the first broken rule that is found, and the query or plan that breaks it.
 pub fn verify(plan: &Plan) -> Result<(), Error> {
     let mut verifier = PlanVerifier {
         plan,

@@ -81,12 +81,13 @@ pub struct CostThreshold(pub f64);
 
 impl CostThreshold {
     /// Returns the lowest ratio of a query's cost to the stored values of its inputs at which
-    /// inputs are measured.
+    /// inputs are measured; 0 if the threshold is 0.
     pub(crate) fn min_measured_ratio(self) -> f64 {
         if self.0 > 0.0 { 8.0 } else { 0.0 }
     }
 
-    /// Returns the number of steps that may go into measuring for a query of the given cost.
+    /// Returns the number of steps that may go into measuring for a query of the given cost;
+    /// infinity if the threshold is 0.
     pub(crate) fn measuring_budget(self, cost: f64) -> f64 {
         if self.0 > 0.0 { cost } else { f64::INFINITY }
     }

@@ -101,8 +101,8 @@ pub fn optimize_adaptive(
     run_passes(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Creates an e-graph in advance, so that the first plan that is rewritten does not wait for the
-/// calibration of a clock (about 0.1 s).
+/// Creates an e-graph in advance. The first e-graph of a process calibrates a clock, which takes
+/// about 0.1 s; after this call, the first plan that is rewritten does not wait for it.
 pub fn warm_up() {
     algebra::warm_up();
 }

@@ -1,5 +1,5 @@
-//! Report of an optimization: the plan after each phase and the decisions for each query, printed
-//! by `redpoll explain`.
+//! Report of an optimization: the text of each phase and the decisions for each query, printed by
+//! `redpoll explain`.
 
 use crate::work::Work;
 use redpoll_logic::physical::{FormatDisplay, Workspace};
@@ -36,7 +36,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The plan after each phase, as text.
+    /// The texts of the phases, in order.
     pub phases: Vec<PhaseReport>,
     /// The decisions, one for each query of the physical plan, in plan order.
     pub decisions: Vec<Decision>,
@@ -73,13 +73,13 @@ pub struct Miscount {
     pub counted: Vec<u64>,
 }
 
-/// The plan after a phase.
+/// The text of a phase: the plan after it, or a note on what it changed.
 #[derive(Clone, Debug)]
 pub struct PhaseReport {
     /// The name of the phase: `logic`, `nests`, `algebra`, `layout`, `physical plan` or
     /// `adaptation`.
     pub name: &'static str,
-    /// The plan as text.
+    /// The plan or the note, as text.
     pub plan: String,
 }
 
@@ -117,10 +117,10 @@ pub struct AppliedRule {
 pub enum Origin {
     /// The plan asks for the query.
     Plan,
-    /// The query stores a fold that no loops of its reader can compute, or can compute only at a
-    /// higher cost.
+    /// The query stores folds that the loops of their reader cannot compute, or can compute only at
+    /// a higher cost or on one thread.
     StoredFold,
-    /// The query copies a tensor into a storage order that the loops can walk.
+    /// The query copies a tensor into another format, for the loops of its readers.
     Copy,
 }
 
@@ -133,11 +133,12 @@ pub struct OutputDecision {
     pub ty: Arc<TensorType>,
     /// The estimated numbers of positions below the levels, outermost first.
     pub positions: Vec<f64>,
-    /// Upper bound of the number of stored values; infinite if none is known.
+    /// Upper bound of the number of stored values; the bound that follows from the dimensions if no
+    /// lower one is known.
     pub max_stored: f64,
-    /// The workspace that takes the writes.
+    /// The workspace that takes the writes; `None` if the output itself takes them.
     pub workspace: Option<Workspace>,
-    /// The operand whose levels the output shares.
+    /// The operand whose levels the output shares, if there is one.
     pub pattern: Option<Alias>,
 }
 
@@ -154,7 +155,7 @@ impl Decision {
 }
 
 impl OutputDecision {
-    /// Returns the estimated number of stored values.
+    /// Returns the estimated number of stored values; 1 for a scalar.
     pub fn stored(&self) -> f64 {
         self.positions.last().copied().unwrap_or(1.0)
     }

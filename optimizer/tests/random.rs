@@ -1,9 +1,10 @@
-//! Random plans over random formats: their physical plans, made without rewriting, have the results
-//! of the Logic plans and pass the verifier.
+//! Random plans over random formats: their physical plans, made without rewriting, pass the
+//! verifier and have the results of the Logic plans.
 //!
 //! Plans join tensors of up to three modes, with folds (also inside maps), index maps, masks,
-//! several queries, requested formats and pinned loop orders. The test asserts a least number of
-//! plans with each feature.
+//! several queries, requested formats and pinned loop orders. One test asserts that enough plans
+//! have each feature of [`Coverage`]. Other tests choose loop orders and formats at random, or plan
+//! the random cases of the logic crate.
 
 mod common;
 

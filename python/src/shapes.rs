@@ -1,5 +1,6 @@
-//! Operations that change shapes, select parts of arrays, or join arrays. These operations copy
-//! nothing: loops over the result read the array at other coordinates.
+//! Operations that change shapes, select parts of arrays, or join arrays, and `scatter`, which
+//! folds elements into a new vector. Apart from `scatter`, these operations copy nothing: loops
+//! over the result read the array at other coordinates.
 
 use crate::argument::{axes, operator};
 use crate::array::Array;

@@ -1,7 +1,7 @@
 """Generates the stub of the elementwise functions, which the package makes from a table.
 
-Run `python tools/stubs.py` in this package's folder after a change of the table or of the module;
-`tests/test_stubs.py` fails if the stub is out of date.
+Run `python tools/stubs.py` in this package's folder after a change of the table `_operators.py` or
+of the module `elementwise.py`; `tests/test_stubs.py` fails if the stub is out of date.
 """
 
 from __future__ import annotations

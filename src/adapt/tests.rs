@@ -1,5 +1,5 @@
-//! Tests of adaptivity: the extra work that wrong statistics cause, and the share of this work that
-//! adaptation saves.
+//! Tests of adaptivity: the share of the extra work from wrong statistics that adaptation saves,
+//! the results and the reuse of adapted plans, and the reports of adaptations.
 
 use crate::bindings::Bindings;
 use crate::config::Config;
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Factor by which statistics are wrong.
 const FACTOR: f64 = 1000.0;
 
-/// A plan of three queries.
+/// A plan of three queries with its inputs, one of which has wrong statistics.
 struct AdaptivityCase {
     name: &'static str,
     plan: &'static str,

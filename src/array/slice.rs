@@ -315,8 +315,9 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
 }
 
 /// Reads an expression `x` at a coordinate of each given field `f`:
-/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`. The masks make the fold a
-/// read at `coordinate`.
+/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`. Only the element at the
+/// coordinates passes the condition, so the fold returns that element, or 0 if a coordinate is out
+/// of bounds.
 fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     if prim.is_float() && mode == FloatMode::StrictIeee {
@@ -349,7 +350,8 @@ fn read_at_strict(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr,
     let inside = Expr::mapjoin(Builtin::And, inside)?;
     let read = Expr::mapjoin(Builtin::IfElse, [inside, found.clone(), Expr::literal(zero(0.0))])?;
     let read = read.reorder(found.info().fields.clone())?;
-    // The fill value of the sum is a multiple of the fill value of the expression.
+    // The fill value of the sum is a multiple of the fill value of the expression, so the result
+    // gets the fill value of `expr`.
     let fill = expr.fill_in(FloatMode::StrictIeee)?;
     Ok(if read.info().fill == fill { read } else { read.refill(Some(fill), ComputedFills::Keep)? })
 }

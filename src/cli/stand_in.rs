@@ -48,11 +48,11 @@ const SIZE: u64 = 1000;
 const ENTRIES_PER_COORDINATE: u64 = 10;
 /// The largest random number of a table of integers; the smallest is 1.
 const MAX_INTEGER: i64 = 9;
-/// Maximum number of random numbers of a table.
+/// Maximum number of random numbers of a table, and of rows of a matrix that is csr by default.
 const MAX_ENTRIES: u64 = 1 << 24;
 
 impl StandInArgs {
-    /// Rejects names that are given twice.
+    /// Rejects a name that is given twice to one option.
     pub(super) fn check(&self) -> Result<(), CommandFailure> {
         let formats: Vec<&str> = self.format.iter().map(|named| named.name.as_str()).collect();
         let sizes: Vec<&str> = self.size.iter().map(|named| named.name.as_str()).collect();
@@ -72,8 +72,8 @@ impl StandInArgs {
         self.format.iter().filter(is_result).filter(|_| !is_program(text)).cloned().collect()
     }
 
-    /// Rejects formats of names that are neither in `tables` nor in `results`, and sizes of indices
-    /// that do not occur in the text of the plan.
+    /// Rejects formats of names that are neither in `tables` nor in `results`, and sizes of names
+    /// that do not occur in the text, are numbers, or name a table but no index.
     pub(super) fn check_names(
         &self,
         text: &str,

@@ -7,8 +7,8 @@
 //!                "matrix": {"lower": n, "upper": n, "diagonals": n, "symmetry": "exact|pattern|none"}},
 //!  "formats": [{"name": "csr", "levels": "(dense (sparse-list (element)))", "bytes": n}]}
 //! ```
-//! `matrix` is `null` for ranks other than 2, and `bytes` is `null` if the arrays
-//! would be too large for the number of entries, so that their size was not counted.
+//! `matrix` is `null` for ranks other than 2, and `bytes` is `null` if an array could be too large
+//! to count its elements.
 
 use crate::Error;
 use crate::logic::text::{format_to_sexpr, shorthands};
@@ -123,8 +123,10 @@ fn symmetry(of: MatrixSymmetry) -> &'static str {
     }
 }
 
-/// Returns the candidate formats with their names: every shorthand once, blocks of the best size,
-/// and sparse runs. For booleans, also includes each of these formats without values, if valid.
+/// Returns the candidate formats with their names: the format of every shorthand, with blocks of
+/// the best size for `bcsr`, and sparse runs unless the tensor is a scalar. Shorthands of one
+/// format share a candidate. For booleans, also includes each of these formats without values, if
+/// valid.
 fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
     let ty = tensor.ty();
     let rank = ty.shape.len();

@@ -1,4 +1,5 @@
-//! The human-readable output of `redpoll run`: results, plan, times, memory.
+//! The human-readable output of `redpoll run`: results, plan, times and memory, or the values of
+//! the results.
 
 use super::failure::CommandFailure;
 use super::style::TerminalStyle;
@@ -14,22 +15,22 @@ use std::time::Duration;
 pub(super) struct StepTimes {
     /// Time of reading files into tensors.
     pub(super) read: Duration,
-    /// Time from text to the physical plan.
+    /// Time to parse, verify and optimize the plan or program.
     pub(super) optimize: Duration,
-    /// Time from the physical plan to kernels.
+    /// Time to translate the optimized form to Notation and to compile the kernels.
     pub(super) compile: Duration,
     /// Time from text to results in the first run.
     pub(super) cold: Duration,
-    /// Time of the fastest later run.
+    /// Time of the fastest later run, if there are later runs.
     pub(super) warm_best: Option<Duration>,
-    /// Median time of the later runs.
+    /// Median time of the later runs, if there are any.
     pub(super) warm_median: Option<Duration>,
 }
 
 /// Description of the peak memory of a run.
 pub(super) const PEAK_DESCRIPTION: &str = "peak memory of results, tensors between queries, and workspaces";
 
-/// Writes results, plan, times and memory.
+/// Writes results, plan, times and memory. A program has no plan.
 pub(super) fn report_text(
     prepared: &Prepared,
     run: &Run,
@@ -50,8 +51,8 @@ pub(super) fn report_text(
     writeln!(out, "\n{}", style.title("times and memory"))?;
     let rows = [
         ("read", Some(times.read), "from files to tensors"),
-        ("optimize", Some(times.optimize), "from text to the plan above"),
-        ("compile", Some(times.compile), "from the plan to kernels"),
+        ("optimize", Some(times.optimize), "parsing, verification and optimization"),
+        ("compile", Some(times.compile), "compilation to kernels"),
         ("cold", Some(times.cold), "from text to results in the first run"),
         ("warm", times.warm_median, "a later run, median"),
         ("best", times.warm_best, "the fastest later run"),
@@ -100,7 +101,7 @@ fn result(name: &Alias, tensor: &Tensor) -> Result<String, CommandFailure> {
     ))
 }
 
-/// Formats a time with three digits and a suitable unit.
+/// Formats a time with at least three digits and a suitable unit.
 fn readable(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {

@@ -49,7 +49,8 @@ impl BlockInputs {
         Ok(inputs)
     }
 
-    /// Returns the tensor whose outer levels an input shares, and the number of shared levels.
+    /// Returns the tensor whose outer levels a block input shares, and the number of shared levels.
+    /// Returns `None` for other inputs.
     pub(crate) fn shared_levels(&self, input: &str) -> Option<(&Alias, usize)> {
         let is_of =
             |d: &&DerivedInputs| [Some(&d.begins), d.counts.as_ref()].iter().flatten().any(|n| n.as_str() == input);

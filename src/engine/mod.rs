@@ -1,5 +1,5 @@
-//! The ways to run the queries of a physical plan, and the choices between a device and the CPU
-//! and between the tiers.
+//! The ways to run plans and programs: kernels, and the interpreters of Notation and Logic. Also
+//! the choices between a device and the CPU, and between the tiers.
 
 mod block_inputs;
 mod dense;

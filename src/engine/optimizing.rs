@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time of all runs on the instant tier after which compilation pays off. The value is about the
-/// time of a compilation, so that the total time is at most twice the optimum.
+/// Time of all runs on the instant tier after which compilation starts. The value is about the time
+/// of a compilation, so that the total time is at most about twice the least possible time.
 const MIN_TIME: Duration = Duration::from_millis(50);
 /// Number of runs after which a plan is assumed to run repeatedly, however fast it is.
 const MIN_RUNS: u64 = 200;
@@ -49,7 +49,7 @@ impl OptimizingTier {
         }
     }
 
-    /// Returns the C text of the stages.
+    /// Returns the C text of the stages; the edited text, if there is one.
     pub(crate) fn text(&self, stages: &[Stage]) -> Result<String, Error> {
         if let Some(edited_text) = &self.edited_text {
             return Ok(edited_text.clone());
@@ -83,14 +83,15 @@ impl OptimizingTier {
         loops(stages).all(|l| l.is_compiled(Target::OPTIMIZING))
     }
 
-    /// Counts a run of the instant tier, and adds its time to the time of all runs.
+    /// Counts a run of the instant tier, and adds its time to the time of all such runs.
     pub(crate) fn count_run(&self, time: Duration) {
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Starts the compilation in the background if earlier runs have reached a threshold. The check
-    /// precedes a run, so a plan that does not run again is not compiled.
+    /// Starts the compilation in the background, once, if earlier runs have reached a threshold and
+    /// this build can compile C. The check precedes a run, so a plan that does not run again is not
+    /// compiled.
     pub(crate) fn start_if_due(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
         let spent = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
         let due = Toolchain::AVAILABLE && (spent >= MIN_TIME || self.runs.load(Ordering::Relaxed) >= MIN_RUNS);

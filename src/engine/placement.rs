@@ -4,7 +4,7 @@
 //! A device has the throughput of many threads, but inputs and results must be transferred, and
 //! kernels must be compiled for the device. The transfer of inputs and the compilation are
 //! amortized over the expected runs: the pending run, and as many further runs as the plan has
-//! already completed. If there is little work, the driver is not queried.
+//! already completed. If there is little or unknown work, the driver is not queried.
 
 use crate::target::Target;
 use std::fmt;
@@ -15,8 +15,8 @@ use std::time::Duration;
 const SECONDS_PER_STEP: f64 = 0.45e-9;
 /// Least estimated seconds on the CPU for which a device is considered.
 const MIN_SECONDS: f64 = 2e-3;
-/// Number of CPU threads with the throughput of one device. Not measured: the ratio of the memory
-/// bandwidths in data sheets.
+/// Number of CPU threads with the throughput of one device. Not measured: derived from the memory
+/// bandwidths of devices and CPUs in data sheets.
 const DEVICE_THREADS: f64 = 50.0;
 /// Bytes per second between pageable memory and a device. Not measured: about half of the bandwidth
 /// that a PCIe 4.0 link with 16 lanes reaches in practice.
@@ -81,7 +81,7 @@ pub enum Reason {
         cpu: Duration,
         /// The estimated time of a run on the device, without `setup`.
         device: Duration,
-        /// The estimated time to transfer the inputs and compile the kernels.
+        /// The estimated time to transfer the missing inputs and compile the missing kernels.
         setup: Duration,
         /// The bytes of inputs that must be transferred.
         missing_bytes: u64,
@@ -140,13 +140,13 @@ impl fmt::Display for Reason {
                     "{cpu:.1?} of estimated work; a device is considered for at least {least:.1?} of estimated work"
                 )
             }
-            Reason::NoDevice(why) => write!(f, "no device: {why}"),
+            Reason::NoDevice(why) => write!(f, "no device is used: {why}"),
             Reason::Compared { cpu, device, setup, missing_bytes, runs } => {
                 let times = if *runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
                 write!(
                     f,
                     "estimated {cpu:.1?} per run on the CPU and {device:.1?} on the device, after {setup:.1?} to transfer \
-                     {missing_bytes} bytes and compile the kernels; compared over {times}"
+                     {missing_bytes} bytes and compile missing kernels; compared over {times}"
                 )
             }
         }
@@ -169,7 +169,7 @@ mod tests {
         choose_target(work, || Ok(device)).target
     }
 
-    /// Asserts that the driver is not queried for small queries or unknown work.
+    /// Asserts that the driver is not queried for little or unknown work.
     #[test]
     fn little_or_unknown_work_queries_no_device() {
         let device = || -> Result<DeviceState, String> { panic!("the device was queried") };
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn without_a_device_the_reason_is_reported() {
         let placement = choose_target(work(1.0, 1), || Err("the driver (libcuda) is not installed".into()));
-        assert_eq!(placement.to_string(), "cpu: no device: the driver (libcuda) is not installed");
+        assert_eq!(placement.to_string(), "cpu: no device is used: the driver (libcuda) is not installed");
     }
 
     /// Asserts that the choice accounts for transfers, launches and compilation, and that a device
@@ -210,7 +210,7 @@ mod tests {
         let placements = [0, 1, 2, 3, 100].map(|runs| target(work(0.1, 1), state(runs)) == Target::cuda(0));
         assert_eq!(placements, [false, false, false, true, true]);
         let placement = choose_target(work(0.1, 1), || Ok(state(3)));
-        expect_test::expect![[r#"cuda:0: estimated 100.0ms per run on the CPU and 2.2ms on the device, after 300.0ms to transfer 1200000000 bytes and compile the kernels; compared over 4 runs"#]]
+        expect_test::expect![[r#"cuda:0: estimated 100.0ms per run on the CPU and 2.2ms on the device, after 300.0ms to transfer 1200000000 bytes and compile missing kernels; compared over 4 runs"#]]
             .assert_eq(&placement.to_string());
     }
 }

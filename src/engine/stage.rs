@@ -1,4 +1,4 @@
-//! A stage: one query of a physical plan with its programs and kernels.
+//! A stage: one query of a physical plan, or one program in Notation, with its kernels.
 
 use super::block_inputs::BlockInputs;
 use super::{TierChoice, TierTrial};
@@ -57,12 +57,13 @@ pub(crate) enum StageWork {
 /// The target of a kernel, and the layouts of the inputs for which the kernel was lowered.
 type KernelKey = (Target, Vec<Option<InputLayout>>);
 
-/// The loops of a query as programs, and the kernels compiled from them.
+/// The loops of a query or a program, in source form and in normal form, and the kernels compiled
+/// from the normal form.
 pub(crate) struct StageLoops {
     name: String,
     /// The estimated cost.
     cost: f64,
-    /// The program as translated from the physical query.
+    /// The program as translated from the physical query, or as parsed.
     pub(crate) source_program: Program,
     /// The program in normal form.
     pub(crate) program: Arc<Program>,
@@ -73,7 +74,7 @@ pub(crate) struct StageLoops {
     lists: ListLengths,
     /// The program lowered for the expected layouts.
     draft: OnceLock<Draft>,
-    /// The kernels, by the slots of their targets.
+    /// The kernels for inputs of the expected layouts, by the slots of their targets.
     kernels: [OnceLock<Kernel>; TARGET_COUNT],
     /// Kernels for inputs of other layouts, by target and layouts.
     other_kernels: Mutex<LruCache<KernelKey, Arc<Kernel>>>,

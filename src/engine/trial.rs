@@ -12,13 +12,14 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Number of runs of each tier in a trial of long runs.
+/// Minimum number of runs of each tier in a trial.
 const MIN_RUNS: u32 = 2;
-/// Number of runs of each tier in a trial of short runs.
+/// Number of runs of each tier in a trial whose runs take less than [`TRIAL_TIME`] together.
 const MAX_RUNS: u32 = 16;
-/// Minimum total time of the runs of a trial that may end with [`MIN_RUNS`] runs of each tier.
+/// Least total time of the runs of a trial at which [`MIN_RUNS`] runs of each tier suffice.
 const TRIAL_TIME: Duration = Duration::from_millis(50);
-/// Smallest factor between the work of two runs at which their times are no longer compared.
+/// Factor between the work of a run and the work of the trial: a run with this many times the work
+/// begins a new trial, and a run with a smaller fraction of the work does not belong to the trial.
 const INCOMPARABLE: u64 = 8;
 
 /// The trial of a kernel, or its outcome.
@@ -92,7 +93,7 @@ impl TierTrial {
         TierAssignment { tier, is_measured: true }
     }
 
-    /// Records the time of a measured run of a tier.
+    /// Records the time of a measured run of a tier, and ends the trial after enough runs.
     pub(crate) fn record(&self, tier: Target, work: u64, time: Duration) {
         let mut state = self.state();
         // A run that began before a newer trial does not count.

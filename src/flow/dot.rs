@@ -21,7 +21,7 @@ pub(super) fn print(graph: &FlowGraph) -> String {
     text
 }
 
-/// Escapes lines for a quoted string: backslashes and quotes are special.
+/// Joins lines to the text of a quoted string, and escapes backslashes and quotes.
 pub(crate) fn label(lines: &[String]) -> String {
     let escape = |c: char| matches!(c, '"' | '\\').then(|| format!("\\{c}"));
     escape_lines(lines, "\\n", escape)

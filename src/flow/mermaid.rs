@@ -20,8 +20,9 @@ pub(super) fn print(graph: &FlowGraph) -> String {
     text
 }
 
-/// Escapes lines for a quoted string. Mermaid has no backslash escapes, so characters with a
-/// meaning in Mermaid, Markdown or HTML become numeric entities, which Mermaid writes without `&`.
+/// Joins lines to the text of a quoted string. Mermaid has no backslash escapes, so characters with
+/// a meaning in Mermaid, Markdown or HTML become numeric entities, which Mermaid writes without
+/// `&`.
 fn label(lines: &[String]) -> String {
     let special = ['"', '#', '&', '<', '>', '\\', '`', '%', '*', '_', ';'];
     let escape = |c: char| special.contains(&c).then(|| format!("#{};", u32::from(c)));

@@ -1,18 +1,18 @@
 //! Cache of the compiled forms of a session. Congruent plans over similar tensors share a form, and
-//! so do equal programs over tensors of the same types.
+//! so do equal programs over tensors of the same types and array widths.
 //!
-//! A compiled plan depends on these properties of its inputs:
+//! A compiled plan is reused for inputs that agree in these properties:
 //! - types, and widths of arrays
 //! - numbers of positions of the levels, rounded to a power of two
 //! - stored infinities and NaN
 //! - facts that the optimizer requested
 //!
-//! Apart from these properties, a compiled plan does not depend on the values of its inputs, nor on
-//! their names, unless schedules refer to the names.
+//! Other statistics of the values only influence the choices of the optimizer, not the results. The
+//! names of the inputs may differ, unless there are schedules, which may refer to the names.
 //!
-//! A compiled program depends on types, widths of arrays, and assumed ranges of values. Numbers of
-//! positions are not part of the key of a program, because a user may run a program repeatedly over
-//! a growing tensor.
+//! A compiled program is reused for inputs of the same types and widths of arrays whose values are
+//! in the assumed ranges. Numbers of positions are not part of the key of a program, because a user
+//! may run a program repeatedly over a growing tensor.
 
 use super::form::{CompiledForm, CompiledKind};
 use super::request::Request;
@@ -43,7 +43,7 @@ struct CacheKey {
     /// The properties of the inputs. The inputs of a plan are in the order of
     /// [`Plan::inputs`](redpoll_logic::Plan::inputs), the inputs of a program are sorted by name.
     inputs: Vec<InputProperties>,
-    /// The schedules and the names of the inputs of a plan, which schedules refer to; `None`
+    /// The schedules, and the names of the inputs of a plan, to which schedules may refer; `None`
     /// without a schedule.
     schedules: Option<(String, Vec<Alias>)>,
 }
@@ -56,7 +56,7 @@ enum KeySource {
     Program(Arc<str>),
 }
 
-/// The properties of an input that compiled forms depend on.
+/// The properties in which an input must agree with the input of a cached form.
 #[derive(PartialEq, Eq, Hash)]
 enum InputProperties {
     /// The properties of an input of a plan, apart from its type, which is in the plan.

@@ -9,16 +9,16 @@ use crate::schedules::Schedules;
 use std::iter;
 use std::sync::{Arc, OnceLock};
 
-/// The compiled form of a plan or program. Apart from the properties in its cache key, a form
-/// depends on the values of tensors only through the facts and ranges in `kind`. So congruent plans
-/// over similar tensors share a form, and so do runs of a program.
+/// The compiled form of a plan or program. Apart from the properties in its cache key, a form is
+/// valid for all values of tensors for which the facts and ranges in `kind` hold. So congruent
+/// plans over similar tensors share a form, and so do runs of a program.
 pub(crate) struct CompiledForm {
     pub(crate) kind: CompiledKind,
     pub(crate) executable: Executable,
     /// The schedules that were added to the plan or program.
     pub(crate) schedules: Schedules,
-    /// The form after adaptation in its first run: empty before that run, `None` if the form was
-    /// not changed.
+    /// The form after adaptation in its first run. Empty before that run if the form may be
+    /// adapted; `None` if the form is not changed.
     pub(crate) adapted: OnceLock<Option<Arc<CompiledForm>>>,
 }
 
@@ -62,14 +62,14 @@ impl CompiledForm {
         })
     }
 
-    /// Checks that the tensors have the types that a plan was compiled for. The types of the inputs
-    /// of a program are part of its key in the cache.
+    /// Checks the tensors against the types and the parameters that a plan was compiled for. The
+    /// types of the inputs of a program are part of its key in the cache.
     pub(crate) fn check_inputs(&self, bindings: &Bindings) -> Result<(), Error> {
         self.plan().map_or(Ok(()), |compiled| check_inputs(&compiled.adaptive.physical, bindings))
     }
 
-    /// Converts an error of a run: an error caused by the text of a program is reported like other
-    /// errors of the text.
+    /// Converts an error of a run: a coordinate of a program that is out of bounds is reported like
+    /// an error of the text.
     pub(crate) fn convert_run_error(&self, error: Error) -> Error {
         match (&self.kind, error) {
             (CompiledKind::Program(_), Error::Query { source, .. })

@@ -149,8 +149,9 @@ impl Prepared {
     ///
     /// # Errors
     /// Fails if a kernel stops: because of the memory limit, cancellation, a checked operator, a
-    /// coordinate out of bounds, or values that a requested format cannot store. Also fails if
-    /// kernels cannot be compiled or run on the target, and if a mapped file has changed.
+    /// coordinate out of bounds, or entries that a requested format or the widths of its arrays
+    /// cannot store. Also fails if kernels cannot be compiled or run on the target, and if a mapped
+    /// file has changed.
     pub fn run(&self) -> Result<Run, Error> {
         self.run_with(self.form.executable.config.target)
     }

@@ -58,8 +58,8 @@ pub(super) fn compile_plan(
     Ok((CompiledPlan { plan, adaptive, statistics }, executable))
 }
 
-/// Checks that the bound tensors have the types that the plan was compiled for, and that each
-/// parameter has one of its possible values.
+/// Checks that each input is bound to a tensor of the type that the plan was compiled for, and that
+/// each parameter has one of its possible values.
 pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
     let bound = |table: &Alias| bindings.get(table.as_str());
     let missing = physical.inputs.iter().filter(|(table, _)| bound(table).is_none());
@@ -83,7 +83,7 @@ pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Resu
     Ok(())
 }
 
-/// Returns the first difference between two types.
+/// Returns the first difference between two types, if they differ.
 fn difference(a: &TensorType, b: &TensorType) -> Option<&'static str> {
     let parts = [
         (a.shape == b.shape, "the shapes differ"),

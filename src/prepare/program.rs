@@ -66,7 +66,8 @@ pub(super) fn compile_program(
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");
-    // The number of iterations of a `while` is unknown, so the cost is taken as infinite.
+    // The number of iterations of a `while` is unknown, so the cost of any program is taken as
+    // infinite.
     let loops = StageLoops::of_program(name, f64::INFINITY, (source_program, normal), &Layouts::of(bindings));
     let edited_text = dump::read_edited(config, &format!("{text}{schedules}"), &produces)?;
     let executable = Executable::new(config, vec![Stage::of_program(loops)], produces, edited_text);

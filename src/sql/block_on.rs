@@ -6,8 +6,8 @@ use std::future::Future;
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Blocks on a future. A thread that drives a runtime must not block, so another thread waits in
-/// that case.
+/// Blocks on a future. A thread within a tokio runtime cannot block on a future, so it waits for
+/// another thread that does.
 pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusionError>> + Send) -> Result<T, Error> {
     let runtime = runtime()?;
     let future = redpoll_sql::with_deep_stack(future);
@@ -21,7 +21,7 @@ pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusio
     Ok(result?)
 }
 
-/// Returns the runtime shared by all sessions.
+/// Returns the runtime shared by all sessions, and creates it on the first call.
 fn runtime() -> Result<&'static Runtime, Error> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {

@@ -73,8 +73,8 @@ fn kernel_status(error: &Error) -> Option<Status> {
     }
 }
 
-/// Binds the columns of tables as tensors without special values. Kernels then multiply by IEEE
-/// 754, like DataFusion: 0 times an infinity is NaN.
+/// Binds the columns of tables as tensors that are marked as having no special values. Kernels then
+/// multiply by IEEE 754, like DataFusion: 0 times an infinity is NaN.
 fn bind_columns(columns: Vec<(Alias, Tensor)>) -> Bindings {
     columns.into_iter().map(|(alias, tensor)| (alias, tensor.assume_regular())).collect()
 }

@@ -1,8 +1,8 @@
-//! SQL on sessions: statements over tables of files, tensors and lazy arrays, and arrays of query
-//! results.
+//! SQL on sessions: statements whose tables are files, tensors and lazy arrays; and arrays that are
+//! made from the results of queries.
 //!
-//! [`Session::database`] is the asynchronous interface of DataFusion; the methods of this module
-//! block.
+//! [`Session::database`] gives the asynchronous interface of DataFusion; the other methods of this
+//! module block.
 
 mod block_on;
 mod engine;

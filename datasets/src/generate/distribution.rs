@@ -163,14 +163,16 @@ fn check(distribution: Distribution, prim: Prim) -> Result<(), Fault> {
             Err(Fault::malformed("a range with a nonzero integer", format!("{low} to {high}")))
         }
         Distribution::Uniform { low, high } if !(low < high && (high - low).is_finite()) => {
-            Err(Fault::malformed("a range of real numbers", format!("{low} to {high}")))
+            let expected = "a lower bound below the upper bound, at a finite distance";
+            Err(Fault::malformed(expected, format!("{low} to {high}")))
         }
         Distribution::Normal { mean, deviation } if !(mean.is_finite() && (0.0..1e300).contains(&deviation)) => {
-            Err(Fault::malformed("a finite mean and deviation", format!("{mean} and {deviation}")))
+            let expected = "a finite mean, and a deviation from 0 to below 1e300";
+            Err(Fault::malformed(expected, format!("{mean} and {deviation}")))
         }
         _ if prim == Prim::Bool => Err(Fault::unsupported(
             format!("the distribution {distribution} of booleans"),
-            "choose one, or another dtype",
+            "choose the distribution `one`, or another dtype",
         )),
         Distribution::Integer { low, high } => fits(Scalar::I64(low)).and_then(|()| fits(Scalar::I64(high))),
         _ if !prim.is_float() => Err(Fault::unsupported(

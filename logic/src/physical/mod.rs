@@ -2,10 +2,11 @@
 //!
 //! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. All outputs
 //! of a query share its loops: each iteration writes a value per output, or folds the value into
-//! the stored value. Temporaries are scalars that inner loops compute as soon as the surrounding
-//! loops have bound the indices on which these scalars depend. A residual `b - A x`, a row
-//! normalization, or the sum, count and minimum of one pass is therefore a single query. A
-//! temporary that starts further out accumulates across iterations, which expresses scans.
+//! the stored value. A temporary is a scalar that inner loops compute at a given depth of the
+//! surrounding loops, which have bound the indices on which the temporary depends. Therefore, a
+//! residual `b - A x`, a row normalization, or the sum, count and minimum of one pass is a single
+//! query. A temporary whose fold starts at a smaller depth accumulates across iterations, which
+//! expresses scans.
 
 mod accesses;
 mod conversion;

@@ -38,8 +38,9 @@ pub struct Loop {
     pub index: Field,
     /// Range of the index.
     pub extent: Extent,
-    /// Number of lanes that fold the iterations side by side, if the loop only folds one value
-    /// along a list. A power of two up to [`Loop::MAX_LANES`]; 1 for a sequential loop.
+    /// Number of lanes that fold the iterations side by side: 1 for a sequential loop, otherwise a
+    /// power of two up to [`Loop::MAX_LANES`]. The optimizer gives more than one lane only to a
+    /// loop that folds one value along a list.
     pub lanes: u8,
 }
 
@@ -66,7 +67,7 @@ pub enum Extent {
     /// The values `v` of `0..n` with `0 <= v + outer - shift < size`: the coordinates along a
     /// diagonal, or the diagonals through a coordinate.
     Skew {
-        /// One past the largest value.
+        /// End of the range `0..n`.
         n: u64,
         /// Index that an outer loop binds.
         outer: Field,
@@ -88,7 +89,7 @@ pub struct TemporaryNest {
     pub start_depth: usize,
     /// Inner loops of the pass.
     pub loops: Vec<Loop>,
-    /// Temporaries used in the inner loops; their `depth` counts the loops of `loops` only, not the
+    /// Temporaries used in the inner loops; their depths count the loops of `loops` only, not the
     /// surrounding loops.
     pub temporaries: Vec<TemporaryNest>,
     /// Folds that share the loops.
@@ -126,7 +127,8 @@ pub struct Output {
     /// Operator that folds the value into the stored value, initially `ty.fill`; without a fold,
     /// every entry is written at most once.
     pub fold: Option<Op>,
-    /// Treatment of values that equal the fill value; they can be dropped only without a fold.
+    /// Treatment of values that equal the fill value; they can be dropped only without a fold and
+    /// without a pattern.
     pub computed_fills: ComputedFills,
     /// Workspace that takes writes out of order, over the storage modes that the loops outside it
     /// do not fix.
@@ -140,11 +142,12 @@ pub struct Output {
     pub value: ScalarExpr,
 }
 
-/// A temporary that takes random writes in place of an output, or random reads in place of an
-/// input.
+/// A temporary tensor that takes random writes in place of an output, or random reads in place of a
+/// tensor that the query reads.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Workspace {
-    /// Number of loops outside the scope of the workspace, including the loops around temporaries.
+    /// Number of loops outside the scope of the workspace. For an access in a temporary, the loops
+    /// of the surrounding passes count too.
     pub depth: usize,
     /// Format over the storage modes that the loops outside the scope do not fix, in order. Each of
     /// these storage modes is a whole mode of the workspace, with the same dimension.
@@ -173,7 +176,8 @@ pub enum Protocol {
     /// Visits the stored coordinates one by one.
     #[default]
     Walk,
-    /// Leads the loop or skips ahead: seeks the next coordinate that the other accesses request.
+    /// Seeks the stored coordinates at or after those that the other accesses have reached, and
+    /// lets the loop skip to them.
     Gallop,
     /// Looks up the coordinates that the other accesses lead to.
     Follow,
@@ -184,7 +188,7 @@ pub enum Protocol {
 pub enum ScalarExpr {
     /// A constant.
     Literal(Scalar),
-    /// The value of an affine form of loop indices, an `i64`.
+    /// The value of an affine form of loop indices and parameters, an `i64`.
     Coordinate(Affine),
     /// A temporary.
     Temporary(Alias),

@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
             Some(("produces", names)) => {
                 plan.produces = names.iter().map(alias).collect::<Result<_, _>>()?;
             }
-            _ => return Err(item.error("expected (input ..), (query ..) or (produces ..)")),
+            _ => return Err(item.error("expected (define-op ..), (input ..), (query LOOPS ..) or (produces ..)")),
         }
     }
     Ok(plan)

@@ -16,12 +16,13 @@
 //! READ       := COORDINATE | (gallop COORDINATE) | (follow COORDINATE)
 //! FORMAT     := (LEVEL.. [pattern])
 //! LEVEL      := KIND[?][*][@MODE[/BLOCK | %BLOCK | -BY]]   ? unordered, * not unique;
-//!                                                    @ the mode, unless it equals the depth;
+//!                                                    @ the mode, unless it is the level's depth;
 //!                                                    / outer part, % inner part, - skewed
 //! ```
 //! SUBSCRIPT and FORM are written as in Logic plans. The FILL of a TYPE is bare. Other values are
-//! bare if their dtype is `bool`, `i64` or `f64`; otherwise they are written `(lit DTYPE VALUE)`.
-//! `lit`, `coordinate`, `at` and `where` are reserved and cannot name operators or temporaries.
+//! bare if their dtype is `bool`, `i64` or `f64`; otherwise they are written `(lit DTYPE VALUE)`. A
+//! form that begins with `lit`, `coordinate` or `at` is never an operator, so operators cannot have
+//! these names. A temporary cannot have the name `where`.
 
 use super::{
     Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryFold,
@@ -102,7 +103,7 @@ impl fmt::Display for PhysicalPlan {
     }
 }
 
-/// A tensor with its type.
+/// The name of a tensor and its type, written as `TYPE`.
 struct TypedTensor<'a>(&'a Alias, &'a TensorType);
 
 impl fmt::Display for TypedTensor<'_> {

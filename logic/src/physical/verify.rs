@@ -7,33 +7,37 @@
 //!    their loops. A loop over a block is inside the loop that counts the blocks, and a skewed loop
 //!    is inside the loop over its other index. Lanes are a power of two up to [`Loop::MAX_LANES`];
 //!    only the innermost loop of a nest may have more than one.
-//! 3. Temporaries have distinct names and follow those that they read. Their depth is at most the
-//!    number of surrounding loops. A temporary that starts further out than its depth accumulates
-//!    along at least one of the loops in between. For each combination of the indices of the other
-//!    loops in between, the temporary has its own accumulator. Other temporaries have a single
-//!    accumulator.
+//! 3. The names of temporaries differ from each other and from the indices. Temporaries follow
+//!    those that they read. Their depth is at most the number of loops of the nest that they are
+//!    in. A temporary whose fold starts at a smaller depth accumulates along at least one of the
+//!    loops in between. For each combination of the indices of the other loops in between, the
+//!    temporary has its own accumulator. Other temporaries have a single accumulator.
 //! 4. Accesses and outputs have one coordinate per storage mode; accesses also have one protocol
 //!    per storage mode.
 //! 5. The arguments of a call have the dtypes of the operator's signature, and the operator has no
-//!    cases that depend on which arguments are stored. A fold has the dtype of its value. Computed
-//!    coordinates are `i64`. The value of an output has the dtype of the output.
+//!    cases that depend on which arguments are stored. The operator of a fold takes and returns the
+//!    dtype of the folded value, which the initial value has too. The value of reads out of bounds
+//!    has the dtype of the tensor. Computed coordinates are `i64`. The value of an output has the
+//!    dtype of the output.
 //! 6. The coordinate of a level that is walked or galloped is an affine form of loop indices. At
 //!    least one of these loops is inside all loops that bind the levels above. The level is
 //!    ordered, unless the query is a conversion. A level that is followed supports lookup.
-//! 7. An output without a fold writes each entry at most once: every loop index occurs in its
-//!    subscripts. An output with a fold drops no values.
+//! 7. An output without a fold must write each entry at most once. The verifier checks that every
+//!    loop index occurs in its subscripts. An output with a fold drops no values.
 //! 8. An output with levels that only take appends, such as lists, is written in order or through a
 //!    workspace. Writes are in order if the outermost loops bind all levels down to the last
-//!    append-only level, in the order of the levels. A workspace has one level for each storage
-//!    mode that the loops outside it do not fix. All levels of a workspace take random writes.
+//!    append-only level, in the order of the levels, and the coordinates ascend. A workspace has at
+//!    least as many levels as there are storage modes that the loops outside it do not fix. These
+//!    loops bind outermost levels in order, and each of them occurs in a fixed mode. All levels of
+//!    a workspace take random writes.
 //! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
 //!    that tensor at the same coordinates, in bounds and not through a workspace. The output and
 //!    the tensor have the same shape and the same levels. There is at least one level, and one
 //!    position per stored coordinate; the output has an element leaf. The output may be written in
 //!    any order.
 //! 10. The workspace of an access covers the innermost storage modes, which are whole, with levels
-//!     that take random writes. The loops outside the workspace bind the other modes. The access
-//!     stays in bounds.
+//!     that take random writes. The loops outside the workspace bind the other modes, whose
+//!     coordinates are not computed. The access stays in bounds.
 
 use super::{
     Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest,
@@ -50,7 +54,7 @@ use crate::op::Op;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A broken rule and the query that breaks it.
+/// A broken rule, and the query or plan that breaks it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{location}: {problem}")]
 pub struct VerifyError {
@@ -63,7 +67,7 @@ pub struct VerifyError {
 /// Checks that a plan obeys all rules of this module.
 ///
 /// # Errors
-/// Returns the first broken rule, and its query.
+/// Returns the first broken rule that is found, and the query or plan that breaks it.
 pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
     let mut types: HashMap<Alias, Arc<TensorType>> = HashMap::new();
     let in_plan = |problem: String| VerifyError { location: "the plan".to_owned(), problem };
@@ -267,8 +271,9 @@ impl QueryScope<'_> {
         self.loops.iter().position(|l| l.index == *field)
     }
 
-    /// Returns the number of loops down to the innermost one on which a coordinate depends; 0 if
-    /// the coordinate depends on no loop.
+    /// Checks a coordinate. Returns the number of loops down to the innermost one whose index
+    /// occurs in the coordinate; 0 if no index occurs. Indices on which only a temporary depends do
+    /// not count.
     fn binding_depth(&self, coordinate: &StorageCoordinate) -> Result<usize, String> {
         let mut fields = Vec::new();
         match coordinate {
@@ -460,9 +465,9 @@ impl QueryScope<'_> {
         (levels, depth)
     }
 
-    /// Returns whether the coordinate ascends in the lexicographic order of the loops from `depth`
-    /// on. Such a coordinate is an affine form in which a step of each loop exceeds the total range
-    /// of the loops inside.
+    /// Returns whether the coordinate certainly ascends in the lexicographic order of the loops
+    /// from `depth` on: it is an affine form, and a step of each loop that occurs in it adds more
+    /// than all rounds of the loops inside.
     fn is_monotone(&self, coordinate: &StorageCoordinate, depth: usize) -> bool {
         let StorageCoordinate::Subscript(Subscript::Affine(form)) = coordinate else { return false };
         let mut reach: i128 = 0;
@@ -478,7 +483,7 @@ impl QueryScope<'_> {
         })
     }
 
-    /// Returns the positions of the loops that a coordinate depends on.
+    /// Returns the positions of the loops whose indices occur in a coordinate.
     fn loop_positions(&self, coordinate: &StorageCoordinate) -> BTreeSet<usize> {
         let mut fields = Vec::new();
         collect_coordinate_fields(coordinate, &mut fields);

@@ -5,8 +5,8 @@ use super::verify::verify;
 
 const A: &str = "(input A f64 0.0 (5 6) (dense sparse-list))";
 
-/// Checks a plan of inputs and one query over `A`, which produces `R`; an empty message means that
-/// the plan is valid.
+/// Verifies the plan that reads `A` and more inputs, has one query, and produces `R`. Checks that
+/// the problem found contains `message`; an empty message means that the plan is valid.
 #[track_caller]
 fn check(inputs: &str, query: &str, message: &str) {
     let text = format!("(physical {A} {inputs} (query {query}) (produces R))");

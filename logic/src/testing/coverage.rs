@@ -8,9 +8,10 @@ use crate::scalar::Scalar;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The number of occurrences of each operator, dtype, node kind, class of fill value and shape of a
-/// case. Names are `op +`, `fold min`, `dtype f64`, `node mapjoin`, `fill inf`,
-/// `case two aggregates` and so on. Tests of the engine add other names, such as the names of
+/// The number of occurrences of each construct: operators, folds, dtypes, node kinds, sizes of
+/// joins, kinds of index maps, classes of fill values, and properties of whole cases. Names are
+/// `dtype f64`, `op +`, `fold min`, `node mapjoin`, `fill inf`, `case two aggregates` and so on; a
+/// `case` name counts once for each case. Tests of the engine add other names, such as the names of
 /// levels and protocols.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
@@ -93,7 +94,8 @@ impl Coverage {
         ops.chain(dtypes).chain(EXPECTED_NAMES.iter().map(ToString::to_string)).collect()
     }
 
-    /// Lists the names that were counted fewer than `at_least` times, with their counters.
+    /// Lists those of the given names that were counted fewer than `at_least` times, with their
+    /// counters.
     pub fn missing(&self, names: &[String], at_least: u64) -> Vec<String> {
         names.iter().filter(|n| self.count(n) < at_least).map(|n| format!("{n}: {}", self.count(n))).collect()
     }

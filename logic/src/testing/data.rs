@@ -54,7 +54,8 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: DataKind) -> Scalar {
 
 /// Draws a valid format for tensors of the given rank, dtype and fill value: COO, a format with one
 /// mode cut into blocks or skewed, or levels of the kinds in [`LevelKind::general`]. Without
-/// blocks, the modes may have any order.
+/// blocks, the modes may have any order. A `bool` tensor with the fill value `false` may get a
+/// pattern leaf.
 pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -> Format {
     let mut format = match rng.below(10) {
         0 | 1 if rank > 0 => Format::coo(rank),

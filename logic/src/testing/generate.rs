@@ -185,7 +185,7 @@ impl PlanGenerator<'_> {
         for size in &ty.shape {
             let fits: Vec<Field> = self.pool.iter().filter(|(_, n)| n == size).map(|(f, _)| f.clone()).collect();
             let unused: Vec<Field> = fits.iter().filter(|f| !fields.contains(f)).cloned().collect();
-            // Rarely draws a diagonal.
+            // Draws a diagonal if no unused field fits, and rarely otherwise.
             let among = if unused.is_empty() || self.rng.chance(5) { &fits } else { &unused };
             fields.push(self.rng.pick(among).clone());
         }
@@ -313,8 +313,8 @@ impl PlanGenerator<'_> {
         Expr::mapjoin(*self.rng.pick(&[Builtin::First, Builtin::Second]), [aggregate]).ok()
     }
 
-    /// Draws a join of two equal folds: one over a field, and one over a window of that field,
-    /// which has another size.
+    /// Draws a join of two folds of one expression by one operator: one over a field, and one over
+    /// a window of this field. The window has another size than the field.
     fn fold_beside_window(&mut self, depth: usize) -> Option<Expr> {
         let arg = self.expr(depth - 1);
         let info = arg.info().clone();
@@ -384,7 +384,7 @@ impl PlanGenerator<'_> {
         arg.reorder(fields).ok()
     }
 
-    /// Renames fields to other fields of the same sizes.
+    /// Renames each field to any field of the same size.
     fn relabel(&mut self, depth: usize) -> Option<Expr> {
         let arg = self.expr(depth - 1);
         let mut names: Vec<Field> = Vec::new();

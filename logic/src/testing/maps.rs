@@ -1,5 +1,5 @@
 //! Random index maps. A field has the same size wherever it occurs, so a map cannot resize a field.
-//! Instead, a map replaces a field by an affine form of fields of the pool.
+//! Instead, a map replaces one or two fields by subscripts over fields of the pool.
 
 use super::generate::PlanGenerator;
 use crate::affine::{Affine, Subscript};

@@ -1,5 +1,5 @@
 //! Generators for differential tests of the whole engine: random well-typed plans with their
-//! inputs, and coverage counters. Everything is a function of a seed.
+//! inputs, and coverage counters. A case is a function of its seed and its configuration.
 
 mod coverage;
 mod data;
@@ -25,13 +25,14 @@ use std::sync::Arc;
 /// The size and kind of random cases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CaseConfig {
-    /// Maximal number of fields of a plan, at most 6.
+    /// Maximal number of fields of a plan, from 1 to 6.
     pub fields: usize,
-    /// Largest dimension.
+    /// Largest dimension; values below 2 count as 2.
     pub dimension: u64,
     /// Maximal number of queries.
     pub queries: usize,
-    /// Nesting depth of expressions.
+    /// Nesting depth of the expressions that are drawn. Casts and repeated expressions may nest
+    /// deeper.
     pub depth: usize,
     /// Kind of the values.
     pub data: DataKind,
@@ -43,15 +44,15 @@ impl Default for CaseConfig {
     }
 }
 
-/// The kind of values in inputs and literals.
+/// The kind of values in inputs and literals. In all kinds, integers are mostly small, and some
+/// have any value of their dtype.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DataKind {
-    /// Small whole numbers, so that sums and products of floats need no rounding. Integers may also
-    /// have any other value of their dtype.
+    /// Floats that are small whole numbers, so that sums and products need no rounding.
     Exact,
     /// Floats whose magnitudes span a few powers of two, and some small whole numbers.
     General,
-    /// Values like `General`, with NaN, infinities, signed zeros, huge and tiny floats.
+    /// Floats like those of `General`, with NaN, infinities, signed zeros, huge and tiny floats.
     Special,
 }
 
@@ -62,7 +63,7 @@ pub struct RandomInput {
     pub alias: Alias,
     /// Type of the input, with a random format.
     pub ty: Arc<TensorType>,
-    /// Values of the input, many of them equal to the fill value.
+    /// Values of the input; none, some or all of them are drawn, and the others are the fill value.
     pub data: DenseTensor,
 }
 
@@ -71,7 +72,7 @@ pub struct RandomInput {
 pub struct RandomCase {
     /// The plan, which the verifier accepts.
     pub plan: Plan,
-    /// Inputs, including some that the plan does not read.
+    /// Inputs, of which the plan may leave some unread.
     pub inputs: Vec<RandomInput>,
 }
 

@@ -25,7 +25,7 @@ impl Rng {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Returns a random index into a list of the given length.
+    /// Returns a random index into a list of the given length; 0 for an empty list.
     pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }

@@ -96,8 +96,9 @@ fn lifted_plans_have_the_same_results() {
                 inputs.insert(name.clone(), DenseTensor { shape: Vec::new(), values: vec![value.clone()] });
             }
             let text = lifted.plan.to_string();
-            // The claims of lifted operators hold only for the constants of one class. The parser
-            // tries other values too, so it may reject such operators.
+            // The claim `(iteration ..)` of an operator with a lifted constant holds only for
+            // constants of one class, see `expr/constants.rs`. The parser tries other values too,
+            // so it may reject such an operator.
             if !text.contains("(iteration") {
                 let parsed = parse(&text, &catalog).and_then(|plan| plan.to_mode(mode));
                 assert_eq!(parsed.as_ref(), Ok(&lifted.plan), "{text}");

@@ -7,7 +7,7 @@
 //! ITEM      := (query NAME EXPR) | (produces NAME..) | PLAN | (define-op ..)
 //! EXPR      := NUMBER | true | false | inf | -inf | nan         weak: the context decides the dtype
 //!            | (lit DTYPE CONST)                                strong: has DTYPE
-//!            | (literal CONST)                                  strong: has the dtype of CONST, i64, u64, f64 or bool
+//!            | (literal VALUE)                                  strong: has the dtype of VALUE
 //!            | (table NAME FIELD..) | NAME                      NAME alone: an earlier query, with its own fields
 //!            | (coordinate FIELD)
 //!            | (mapjoin OP EXPR..)
@@ -18,8 +18,10 @@
 //!            | (reformat FORMAT EXPR)
 //!            | (refill FILL EXPR) | (refill FILL drop EXPR)     the same values, stored with another fill value;
 //!                                                               drop: computed fill values are not stored
+//! VALUE     := NUMBER | true | false | inf | -inf | nan         bare: i64, u64, f64 or bool
+//!            | (lit DTYPE CONST) | (literal VALUE)
 //! FILL      := CONST | same                                     same: the fill value of the expression
-//! CONST     := NUMBER | true | false | inf | -inf | nan | min | max | (lit DTYPE CONST) | (CONST..) | (pair CONST CONST)
+//! CONST     := VALUE | min | max | (CONST..) | (pair CONST CONST)
 //! DTYPE     := bool | i8 .. i64 | u8 .. u64 | f32 | f64 | (struct (NAME DTYPE)..)
 //! MAP       := (window FIELD LOW HIGH) | (permissive FIELD LOW HIGH CONST) | (offset FIELD BY CONST)
 //!            | (stride FIELD STEP) | (reverse FIELD) | (toeplitz FIELD I J KERNEL)
@@ -29,7 +31,8 @@
 //! FORM      := FIELD | INTEGER | (parameter INPUT SIZE) | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
 //! FORMAT    := dense | csr | csc | dcsr | dcsc | coo | csf | dia | ell | vbl | band | rle | bcsr | csb | mode-generic
 //!            | (bcsr ROWS COLUMNS) | (csb ROWS COLUMNS) | (mode-generic SIZE..) | LEVELS | (modes MODE.. LEVELS)
-//! LEVELS    := (KIND FLAG.. LEVELS) | (element) | (pattern)
+//! LEVELS    := (KIND FLAG.. INNER) | (element) | (pattern)
+//! INNER     := LEVELS | element | pattern
 //! KIND      := dense | sparse-list | singleton | hash | byte-map | bit-map | block-list | band | fixed-width | pinpoint
 //!            | run-length | sparse-run-length | interval
 //! FLAG      := non-unique | unordered

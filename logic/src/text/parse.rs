@@ -34,7 +34,7 @@ const FORMS: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// Returns an error if the text is not a well-formed plan over these inputs; the error has line and
-/// column, unless the text is empty.
+/// column, unless the text has no expression.
 pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     if index_notation::is_index_notation(text) {
         return index_notation::parse(text, catalog);
@@ -63,8 +63,8 @@ pub fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
     Ok(free)
 }
 
-/// Returns the forms `(schedule ..)` that follow the plan in a text. Schedules say how loops run,
-/// not what the loops compute, so [`parse`] ignores schedules.
+/// Returns the forms `(schedule ..)` that follow the plan in a text; none for index notation.
+/// Schedules say how loops run, not what the loops compute, so [`parse`] ignores schedules.
 ///
 /// # Errors
 /// Returns an error if the text is no s-expression, or if another form follows the plan.

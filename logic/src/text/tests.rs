@@ -323,7 +323,7 @@ fn errors_have_positions() {
         "(query C 1)",
         expect!["error: line 1, column 1: expected (plan (query NAME EXPR).. (produces NAME..)), found (query C 1)"],
     );
-    check("", expect!["error: the text is empty"]);
+    check("", expect!["error: the text is empty, or has only comments"]);
     check(
         "(plan (query C 1) (produces C)",
         expect!["error: line 1, column 1: `(` is not closed; write `)` after its last item"],

@@ -2,11 +2,13 @@
 //! discordant.
 //!
 //! A level is *bound* at the position of the innermost loop that its subscript depends on. A level
-//! can be walked, with any stride and in either direction, when it is ordered, has an affine
-//! subscript, and is bound inside every outer level. A level can be followed (looked up) when its
-//! format supports lookups, and either all outer levels are bound no later or its subscript is
-//! constant. Levels with direct lookup, such as dense levels and hash tables, may be bound in any
-//! order. All other levels are *discordant*: the access needs a copy of the tensor.
+//! can be walked, with any stride and in either direction, when it is ordered (or the nest only
+//! copies a tensor), has an affine subscript with a field, and is bound inside every outer level. A
+//! level can be followed (looked up) when its format supports lookups, and either all outer levels
+//! are bound no later or its subscript is constant. A level that must be searched is not followed
+//! at a quotient or remainder that is not a field of a split. Levels with direct lookup, such as
+//! dense levels and hash tables, may be bound in any order. All other levels are *discordant*: the
+//! access needs a copy of the tensor.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};
@@ -104,8 +106,9 @@ fn block_part(at: &ModeCoordinate, block: u64, part: BlockPart, sizes: &Sizes, m
 /// The levels of an access and the fields of their subscripts.
 pub(crate) struct AccessLevels {
     levels: Vec<AccessLevel>,
-    /// Set if no loop order fits: the read may be out of bounds, but coordinates in the padding of
-    /// a ragged block are within the bounds of their level.
+    /// Set if no loop order fits: some mode is stored in parts or skewed, and the read may be out
+    /// of bounds. A coordinate can then be out of the bounds of the tensor, but within those of its
+    /// level, such as in the padding of a ragged block.
     is_padded: bool,
 }
 
@@ -153,7 +156,8 @@ impl AccessLevels {
     }
 
     /// Returns the number of outermost levels that the outermost loops bind one by one, in order.
-    /// Each iteration of these loops reads a separate part of the tensor.
+    /// Each iteration of these loops reads a separate part of the tensor, unless a subscript
+    /// repeats coordinates, as a quotient does.
     pub(crate) fn aligned_levels(&self, positions: &Positions) -> usize {
         let bound =
             |level: &AccessLevel| level.fields.iter().map(positions).try_fold(None, |last, p| Some(last.max(Some(p?))));

@@ -3,10 +3,10 @@
 //! A list whose fill alone does not decide the value can also be searched for the coordinates of
 //! the other lists, or advance to these coordinates by galloping.
 //!
-//! A fiber can be cached if there are loops between the loops that fix the fiber and the loop that
-//! walks the fiber: the fiber is read once and used many times. The byte map is the workspace of
-//! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), used for an operand
-//! instead of a result.
+//! A fiber is worth caching if at least one loop fixes the fiber, and if there are loops between
+//! these loops and the loop that walks the fiber: the fiber is then read once and used many times.
+//! The byte map is the workspace of Gustavson's algorithm (Two fast algorithms for sparse matrices,
+//! 1978), used for an operand instead of a result.
 
 use crate::term::{ModeCoordinate, Read};
 use crate::work::{Event, Work, cost};

@@ -38,8 +38,8 @@ const EXHAUSTIVE_LOOPS: usize = 4;
 /// the terms are not listed.
 const MAX_COUNT_RATIO: f64 = 20.0;
 
-/// Returns the price of the body of a fold's innermost loop, per round: the price of walking a list
-/// and folding a value.
+/// Returns the price of the body of a fold's innermost loop, per round: a step along a list, a
+/// round and a fold.
 fn body_price() -> f64 {
     price(Event::WalkList) + price(Event::Round) + price(Event::Fold)
 }
@@ -118,7 +118,7 @@ pub(super) type NodeChoices = Vec<(Id, usize)>;
 impl<'g, 'c> Extraction<'g, 'c> {
     /// Returns an extraction without choices.
     pub(super) fn new(graph: &'g AlgebraGraph, facts: &'g Facts<'c>) -> Extraction<'g, 'c> {
-        // Classes of an earlier graph have the same ids.
+        // Schemas are ids of classes, and other classes of an earlier graph had the same ids.
         facts.memo.estimates.drop_schemas();
         let mut extraction = Extraction {
             graph,
@@ -139,11 +139,11 @@ impl<'g, 'c> Extraction<'g, 'c> {
         extraction
     }
 
-    /// Chooses a node for every class that a term of `root` can contain.
+    /// Chooses a node for every class, and orders the loops of the folds chosen for `root`.
     ///
     /// Ordering many loops is slow, and most folds with many loops are not chosen. Such folds are
     /// first priced by their innermost loop alone, a lower bound. When a fold chosen for the root
-    /// has only this bound, its loops are ordered and the choice is repeated.
+    /// or a class below it has only this bound, its loops are ordered and the choice is repeated.
     pub(super) fn choose(&mut self, root: Id) {
         let classes = self.classes();
         loop {
@@ -184,7 +184,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns the terms of a class that have an estimate below `limit`, each with its estimate,
-    /// cheapest first. `None` if there are more terms than `max_count`, or too many to list.
+    /// cheapest first. `None` if there are more than `max_count` of them, or too many to list.
     pub(super) fn terms(&mut self, class: Id, max_count: usize, limit: f64) -> Option<Vec<(f64, NodeChoices)>> {
         // Counting by listing would be slow when there are too many terms.
         if self.count_terms(class, &mut FxHashMap::default()) > MAX_COUNT_RATIO * max_count as f64 {
@@ -280,7 +280,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         self.best = choices.iter().map(choice).collect();
     }
 
-    /// Returns the nodes of a class with their costs, cheapest first.
+    /// Returns the nodes of a class that have a cost, with their costs, cheapest first.
     pub(super) fn priced_nodes(&mut self, class: Id) -> Vec<(f64, ENode)> {
         let class = self.graph.find(class);
         let nodes: Vec<ENode> = self.graph[class].iter().cloned().collect();
@@ -347,8 +347,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         has_changed
     }
 
-    /// Returns the cost of reading a node of a class. `None` if a child has no choice, or if a
-    /// lower bound of the cost reaches `limit`.
+    /// Returns the cost of a node with the choices for its children, as in [`NodeChoice::cost`].
+    /// `None` if a class has no term, or if a lower bound of the cost reaches `limit`.
     fn node_cost(&mut self, class: Id, node: &ENode, limit: f64) -> Option<f64> {
         let mut children: Vec<Id> = node.children().iter().map(|c| self.graph.find(*c)).collect();
         children.sort();
@@ -365,7 +365,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns the cost of a node without its children: the cost of computing and storing a fold,
-    /// or 0 for another node. `None` if a lower bound of the cost reaches `limit`.
+    /// or 0 for another node. `None` if a class has no term, or a lower bound reaches `limit`.
     fn own_cost(&mut self, class: Id, node: &ENode, limit: f64) -> Option<f64> {
         let NodeKind::Fold(..) = node.kind else { return Some(0.0) };
         let body = self.graph.find(*node.children().first()?);
@@ -388,7 +388,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(rounds)
     }
 
-    /// Returns the cost of storing a class in its cheaper format and reading it once.
+    /// Returns the cost of storing and reading a class once, sparse or dense, whichever is cheaper.
     fn storing_cost(&mut self, class: Id) -> Option<f64> {
         if let Some(cached) = self.storing_costs.get(&class) {
             return Some(*cached);
@@ -436,7 +436,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
     /// Returns the term of a class over the given fields, built from the chosen nodes, with `top`
     /// as its root if `top` is given. Fields of folds take names of their size from the pool while
-    /// the pool has such names. `None` if the nodes form a cycle.
+    /// the pool has such names. `None` if the nodes form a cycle, or if a class has no choice.
     pub(super) fn term(
         &self,
         class: Id,

@@ -30,7 +30,7 @@ pub(super) struct Algebra {
     pub(super) pairs: FxHashMap<LeafId, Vec<SymmetricSlots>>,
     /// Pairs of leaves in which one leaf, by estimate, filters the other effectively.
     pub(super) filters: Vec<Filter>,
-    /// The rule that created each node.
+    /// The rule that created each node; the nodes of the inserted terms and of leaves have none.
     pub(super) rules: FxHashMap<ENode, &'static str>,
     /// Number of node visits by rules.
     pub(super) visits: Cell<usize>,
@@ -106,7 +106,8 @@ pub(super) enum TermDraft {
     },
     Call(Op, Vec<TermDraft>),
     /// The operator, the initial value, the argument and the reduced slots. A fold over no slots
-    /// marks an argument to store; rules do not look into such an argument.
+    /// marks an argument to store; rules that match a node above the fold do not look into such an
+    /// argument.
     Fold(Op, Scalar, Box<TermDraft>, Vec<SlotIndex>),
 }
 
@@ -322,8 +323,8 @@ fn call_kind(graph: &mut AlgebraGraph, op: &Op, args: &[ClassUse]) -> NodeKind {
     if multiset { NodeKind::Multiset(id) } else { NodeKind::Call(id) }
 }
 
-/// Adds a call. Its slots are numbered by first appearance, after the arguments of a multiset are
-/// put into canonical order.
+/// Adds a call; a multiset of one argument is the argument itself. The slots of a call are numbered
+/// by first appearance, after the arguments of a multiset are put into canonical order.
 fn call(graph: &mut AlgebraGraph, op: &Op, mut args: Vec<ClassUse>, rule: Option<&'static str>) -> ClassUse {
     let kind = call_kind(graph, op, &args);
     if let (NodeKind::Multiset(_), [only]) = (kind, &args[..]) {
@@ -474,8 +475,8 @@ fn add_draft(graph: &mut AlgebraGraph, draft: &TermDraft, scope: &SlotScope, rul
         }
         TermDraft::Above { above, below, ties, values } => {
             let [above_at, below_at] = [0, 1].map(|slot| Affine::field(slot_field(slot)));
-            // The fill of a coordinate is 0, for which this condition is false. The fill of a mask
-            // is therefore its second value, the annihilator.
+            // The fill of a term that is a coordinate is 0, even with an offset, and `0 > 0` is
+            // false. The fill of a mask is therefore its second value, the annihilator.
             let beyond = Affine::constant(i64::from(*ties == Ties::Above));
             let [above_at, below_at] = [above_at.plus(&beyond), below_at].map(Term::coordinate);
             let mode = graph.analysis.mode;

@@ -1,8 +1,9 @@
 //! The nodes of the e-graph: operators over positional fields.
 //!
 //! A class is a table with numbered fields, its *slots*. For every child, a node maps the slots of
-//! the child to its own slots. Subplans that are equal up to field names are therefore one class. A
-//! call has the slots of its children; a fold has its free slots first, then its reduced ones.
+//! the child to the slots of the node. Subplans that are equal up to field names are therefore one
+//! class. A call has the slots of its children; a fold has its free slots first, then its reduced
+//! ones.
 //!
 //! The arguments of an associative and commutative operator are a multiset. The arguments are kept
 //! sorted, also after classes are united. So commutativity needs no rule, and associativity needs

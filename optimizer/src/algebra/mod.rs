@@ -41,7 +41,8 @@ use seed::seed;
 
 /// Largest [`term_size`] of a term that is rewritten.
 const MAX_TERM_SIZE: usize = 48;
-/// Number of terms that are planned, in order of their estimates. An expensive query plans more.
+/// Number of terms that are planned, in order of their estimates. An expensive query plans more if
+/// all its terms are listed.
 const MAX_PLANNED: usize = 3;
 /// Total size of the planned terms at which planning stops, once [`MAX_PLANNED`] terms are planned.
 /// Each term counts with the [`term_size`] of the original value.
@@ -102,7 +103,8 @@ fn replacement(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &
 }
 
 /// Rewrites the nest, which costs about `original_cost`, to an equal nest that costs less, if there
-/// is one. Returns the chosen nest with the runners-up.
+/// is one; a nest with several outputs may become several nests. Returns the chosen nest with the
+/// runners-up.
 pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> ReplacementChoice {
     if facts.config.subjects.is_empty() {
         return nest.into();
@@ -151,7 +153,8 @@ pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Replacem
     ReplacementChoice { chosen, runners_up }
 }
 
-/// Returns whether the nest has folds to rewrite and is within the limits.
+/// Returns whether the rules apply to the nest: a query with one output and at least one fold, with
+/// fields as the coordinates of the output, without pinned loops, and within the limits.
 fn is_rewritable(nest: &Nest) -> bool {
     let [target] = &nest.outputs[..] else { return false };
     let names: Vec<Field> = all_fields(nest);
@@ -247,8 +250,9 @@ fn greedy_candidate(facts: &Facts, nest: &Nest, (limit, estimate): (f64, f64)) -
     Some(CandidateNest { nest, cost, rules })
 }
 
-/// Applies the rules: first those that gather aggregates and products, then those that spread
-/// aggregates. Applied together, the rules of one group would undo the rewrites of the other group.
+/// Builds the graph of a nest's term and applies the rules: first those that gather aggregates and
+/// products, then those that spread aggregates. Applied together, the rules of one group would undo
+/// the rewrites of the other group. Rules of neither group are applied both times.
 fn saturate_nest(facts: &Facts, nest: &Nest) -> SaturatedNest {
     let target = &nest.outputs[0];
     let mut graph = AlgebraGraph::new(Algebra::new(facts.mode()));

@@ -1,11 +1,13 @@
-//! Nests with several outputs: rewrites each output separately, then merges outputs that still have
-//! the same loops.
+//! Nests with several outputs: rewrites each output separately, then joins outputs into one nest
+//! where that is cheaper.
 //!
 //! Each output has a graph of its own, so that a limit reached by one output does not affect
-//! another. Terms shared by several outputs are chosen by class alone and become equal terms:
-//! within one nest they are computed once, and stored subterms are stored together. An output joins
-//! a nest, in its rewritten or original form, if the joint nest is cheaper than two separate nests.
-//! So the outputs cost at most as much as the original nest, and at most as much as separate nests.
+//! another. The choice for a subterm does not depend on the output, so a subterm that several
+//! outputs share becomes an equal term in each of them. Within one nest, equal terms are computed
+//! once, and stored subterms are stored together. An output joins a nest, in its rewritten or
+//! original form, if the joint nest is cheaper than two separate nests. So the outputs cost at most
+//! as much as separate nests, unless the original nest costs nearly as little and is kept
+//! ([`MAX_COST_RATIO`]).
 
 use super::extract::Extraction;
 use super::{CandidateNest, MAX_COST_RATIO, Replacement, best_terms, is_rewritable, replacement, saturate_nest};
@@ -57,7 +59,7 @@ fn restrict_outputs(nest: &Nest, outputs: &[usize]) -> Nest {
 }
 
 /// Returns the cheapest nest that is equal to a nest with one output, or the nest itself if it
-/// costs nearly as little.
+/// costs nearly as little. `None` if neither has an order of finite cost.
 fn cheapest_nest(facts: &Facts, nest: Nest) -> Option<CandidateNest> {
     let saturated = saturate_nest(facts, &nest);
     let extraction = Extraction::new(&saturated.graph, facts);

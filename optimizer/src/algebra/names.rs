@@ -4,12 +4,12 @@ use redpoll_logic::Field;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
-/// The names of a plan's fields.
+/// The names of a nest's fields.
 #[derive(Clone, Default)]
 pub(super) struct FieldPool {
     /// The names available for fields of folds, with their sizes.
     pub(super) names: Vec<(Field, u64)>,
-    /// Names that no other field may have.
+    /// Names that generated fields must not have.
     pub(super) reserved: Vec<Field>,
 }
 

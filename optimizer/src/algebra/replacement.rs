@@ -3,7 +3,7 @@
 use crate::report::{AppliedRule, Origin};
 use crate::term::Nest;
 
-/// A nest to plan, once the tensors that it reads are stored.
+/// A nest to plan, after the nests that write the tensors that it reads.
 #[derive(Clone)]
 pub(crate) struct Task {
     pub(crate) nest: Nest,

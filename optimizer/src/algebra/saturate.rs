@@ -2,8 +2,9 @@
 //! and their parents.
 //!
 //! A rule reads only the nodes of a class and of its children's classes, so only changed classes
-//! and their parents can have new matches. All limits are counts, never times, because plans must
-//! not differ between runs.
+//! and their parents can have new matches. Only rules of symmetry and filters also look for leaves
+//! further below; they may miss a match that a change of such a class creates. All limits are
+//! counts, never times, because plans must not differ between runs.
 
 use super::graph::AlgebraGraph;
 use super::language::{ENode, NodeKind};
@@ -74,7 +75,8 @@ pub(super) fn saturate(graph: &mut AlgebraGraph, rules: &[&'static RewriteRule],
                 .collect();
             let nodes: Vec<_> = fresh.iter().map(|(node, _)| open_node(graph, class, node)).collect();
             for rule in rules {
-                // A rule can double the matches of the previous rule.
+                // The limits are checked before each rule, because each rule can double the
+                // matches.
                 if graph.total_size() > max_size {
                     graph.rebuild();
                     return StopReason::Nodes;

@@ -4,7 +4,7 @@
 //! are faster than one; on short walks, clearing and combining the lanes costs more. With random
 //! reads from more than [`cost::LANE_GATHER`] bytes, lanes cost at least as much as they gain. So
 //! the choice depends on the lengths of fibers and the sizes of arrays. The plan then defines the
-//! order of float additions, for every engine.
+//! order in which floats are folded, for every engine.
 //!
 //! Folds along loops over every coordinate get their lanes from the compiler, and merges of lists
 //! have none.

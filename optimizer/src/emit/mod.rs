@@ -66,7 +66,8 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     let extent = |k: usize| {
         let (field, outside) = (&order[k], &order[..k]);
         let skew = sizes.skew(field).find(|(_, other)| outside.contains(other));
-        // A loop along the inner field alone has the length of a block.
+        // Without a loop over the blocks, a loop over the inner field has the length of a full
+        // block.
         let block = sizes.split(field).filter(|b| order.contains(&b.outer));
         match (block, skew) {
             (Some(b), _) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },

@@ -7,8 +7,9 @@
 //! - Conjuncts with direct lookup, such as hash tables, are followed if the loop also reads lists.
 //! - Conjunct lists that outer loops reread are cached in byte maps where that is cheaper.
 //! - Lists that are not conjuncts are searched, or advance by galloping, where that is cheaper.
-//! - The remaining conjunct lists gallop if other lists advance to their coordinates, or if the
-//!   fiber lengths differ by more than a factor of [`cost::GALLOP_RATIO`].
+//! - The remaining conjunct lists that can be searched gallop if other lists advance to their
+//!   coordinates, or if the fiber lengths of the conjuncts differ by more than a factor of
+//!   [`cost::GALLOP_RATIO`].
 
 use crate::access::fit::{LevelUse, fit, storage_coordinates};
 use crate::access::intersection::{

@@ -3,8 +3,9 @@
 //! estimated without the statistics.
 //!
 //! Tensors are measured only while a plan is made or adapted, before or during its first run.
-//! Measuring cannot gain more than the cost of the unmeasured query. The budget is that cost, so
-//! measuring at most about doubles the time of the first run.
+//! Measuring cannot gain more than the cost of the unmeasured query. So the budget is that cost,
+//! and measuring at most about doubles the time of the first run. If the rewrite threshold is 0,
+//! the budget has no limit.
 
 use crate::work::cost::{COMPARE_ENTRY, COUNT_COORDINATE, COUNT_ENTRY, FOLLOW_PATHS, SORT_ENTRY};
 use redpoll_logic::statistics::{Fact, ModeSet, Question};
@@ -19,10 +20,11 @@ pub(crate) struct MeasuringBudget {
     paid: RefCell<FxHashMap<Alias, FxHashSet<StatisticsPass>>>,
 }
 
-/// A pass over a tensor. Its counts answer all questions on the same modes.
+/// A pass over a tensor. It is paid for once, however many questions its result answers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum StatisticsPass {
-    /// The count of the distinct coordinates in a set of modes.
+    /// The count of the distinct coordinates in a set of modes. The empty set stands for the pass
+    /// that counts each single mode, and all modes together.
     Census(ModeSet),
     /// The counts of the distinct coordinates in a set of modes, per coordinate of one of the
     /// modes.
@@ -39,9 +41,10 @@ impl MeasuringBudget {
         self.remaining.set(self.remaining.get() + steps);
     }
 
-    /// Returns whether the budget suffices for passes over a tensor with this many stored values,
-    /// and pays for each pass once. Passes made for an earlier plan are not free, because plans
-    /// must not depend on earlier ones.
+    /// Pays for the passes over a tensor with this many stored values, except for those that are
+    /// paid for already. Returns false, and pays for none, if the budget does not suffice for all
+    /// of them. Passes made for an earlier plan are not free, because plans must not depend on
+    /// earlier ones.
     pub(crate) fn try_pay(&self, tensor: &Alias, ty: &TensorType, stored: f64, passes: &[StatisticsPass]) -> bool {
         let mut paid = self.paid.borrow_mut();
         let passes = passes.iter().map(|pass| pass.shared(ty));
@@ -73,8 +76,8 @@ impl StatisticsPass {
         }
     }
 
-    /// Returns the pass that includes this one: a single pass counts each single mode, and all
-    /// modes together.
+    /// Returns the pass that includes this one. A single pass counts each single mode, and all
+    /// modes together; every other pass stands alone.
     fn shared(self, ty: &TensorType) -> StatisticsPass {
         match self {
             StatisticsPass::Census(modes) if modes.len() <= 1 || modes.len() >= ty.format.levels.len() => {

@@ -29,14 +29,16 @@ struct FoldKey {
 }
 
 impl Clone for TermMemo {
-    /// Returns an empty memo, because a copy may define other tensors under the same names.
+    /// Returns an empty memo, because a copy of the facts may define other tensors under the same
+    /// names.
     fn clone(&self) -> TermMemo {
         TermMemo::default()
     }
 }
 
 impl TermMemo {
-    /// Retains the results for these sizes of fields and these pinned orders; drops all others.
+    /// Drops all results if they are for other sizes of fields, and the work of folds if it is for
+    /// other pinned orders.
     pub(crate) fn retain_for(&self, sizes: &Sizes, pins: &[Vec<Field>]) {
         let mut known_sizes = self.sizes.borrow_mut();
         if known_sizes.agrees_with(sizes) {
@@ -51,7 +53,9 @@ impl TermMemo {
         }
     }
 
-    /// Returns the work of a fold; computed once.
+    /// Returns the work of a fold, which `count` computes on the first request. `inside` has the
+    /// loops around the fold and the profile of their iterations; it is `None` for a fold in a
+    /// query of its own.
     pub(crate) fn fold_work(
         &self,
         fold: &Fold,

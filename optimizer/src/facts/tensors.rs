@@ -1,4 +1,5 @@
-//! Knowledge about tensors: statistics of inputs, estimates of the tensors that queries write.
+//! Knowledge about tensors: statistics of inputs, and estimates or true sizes of the tensors that
+//! queries write.
 //!
 //! The passes ask [`Facts`]. Three events add knowledge: a nest reads an input for the first time,
 //! an output is planned or tried in another format, and measuring is allowed.
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 /// Facts about the tensors of a plan, with the configuration of the optimizer.
 ///
-/// A clone starts with an empty memo, spends its own budget of measuring, and shares the cache of
+/// A clone starts with an empty memo, has a copy of the measuring budget, and shares the cache of
 /// marginals, which do not depend on plans.
 #[derive(Clone)]
 pub(crate) struct Facts<'a> {
@@ -35,7 +36,8 @@ pub(crate) struct Facts<'a> {
     mode_marginals: FxHashMap<Alias, Vec<Option<Marginal>>>,
     /// Paths along inputs that produce some of the tensors in `types`.
     paths: FxHashMap<Alias, Vec<Hop>>,
-    /// Marginals whose counts some of the tensors in `types` contain.
+    /// For some of the tensors in `types`, the marginal whose counts are the values of the tensor,
+    /// such as the row lengths of a matrix.
     counted_marginals: FxHashMap<Alias, Marginal>,
     marginal_cache: Rc<MarginalCache>,
     /// Set when statistics that take a pass over a tensor may be requested.
@@ -51,9 +53,9 @@ pub(crate) struct WrittenTensorFacts {
     pub(crate) counts: Vec<Answer>,
     /// The marginals of the storage modes.
     pub(crate) marginals: Vec<Option<Marginal>>,
-    /// The path along inputs that produces the tensor.
+    /// The path along inputs that produces the tensor, if there is one.
     pub(crate) path: Option<Vec<Hop>>,
-    /// The marginal whose counts the tensor contains.
+    /// The marginal whose counts are the values of the tensor, if there is one.
     pub(crate) counted_marginal: Option<Marginal>,
 }
 
@@ -98,7 +100,9 @@ impl<'a> Facts<'a> {
         &self.inputs
     }
 
-    /// Answers a question on an input or on a tensor that a query writes.
+    /// Answers a question on an input or on a tensor that a query writes. The answer for an input
+    /// is derived from its type and position counts if the question takes a pass that is not paid
+    /// for.
     pub(crate) fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         if self.types.contains_key(tensor) {
             Statistics::new(&self.counts).ask(tensor, ty, question)
@@ -143,13 +147,14 @@ impl<'a> Facts<'a> {
         self.may_measure = may_measure;
     }
 
-    /// Returns all facts that were asked for, with their truth values.
+    /// Returns all facts that were checked, with their truth values. Facts whose check was not paid
+    /// for are not among them.
     pub(crate) fn asked_facts(&self) -> Vec<(Alias, Fact, bool)> {
         self.statistics.facts()
     }
 
-    /// Returns whether a fact is true of an input; false if measuring is not allowed or the budget
-    /// does not pay for the check.
+    /// Returns whether a fact is true of an input. Returns false if it is unknown: the statistics
+    /// do not know it, measuring is not allowed, or the budget does not pay for the check.
     pub(crate) fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         self.pay_for(tensor, ty, &[StatisticsPass::Fact(fact)]) && self.statistics.has_fact(tensor, ty, fact)
     }
@@ -159,8 +164,8 @@ impl<'a> Facts<'a> {
         self.types.contains_key(tensor).then(|| self.mode_marginals.get(tensor).map_or(&[][..], Vec::as_slice))
     }
 
-    /// Returns the factor by which terms with these marginals of one field coincide more often than
-    /// evenly spread ones.
+    /// Returns how many times as often terms with these marginals of one field coincide as terms
+    /// whose entries are spread evenly.
     pub(crate) fn overlap(&self, of: &[Marginal]) -> f64 {
         self.marginal_cache.overlap(of, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
@@ -187,8 +192,9 @@ impl<'a> Facts<'a> {
         self.pay_for(tensor, ty, &passes).then(|| self.statistics.marginal(tensor, ty, of, mode)).flatten()
     }
 
-    /// Returns the number of coordinate pairs that a path along inputs connects, if the budget
-    /// allows the question.
+    /// Returns the number of coordinate pairs that a path along inputs connects. `None` if a tensor
+    /// of the path is not an input, if the budget does not pay for the passes, or if the statistics
+    /// do not know the number.
     pub(crate) fn connected_pairs(&self, path: &[Hop]) -> Option<f64> {
         let can_pay = |hop: &Hop| {
             let ty = self.inputs.iter().find(|(alias, _)| *alias == hop.tensor).map(|(_, ty)| ty);
@@ -203,12 +209,14 @@ impl<'a> Facts<'a> {
         self.types.contains_key(tensor).then(|| self.paths.get(tensor).map(Vec::as_slice))
     }
 
-    /// Returns the marginal whose counts a tensor written by a query contains.
+    /// Returns the marginal whose counts are the values of a tensor that a query writes, if there
+    /// is one.
     pub(crate) fn counted_marginal(&self, tensor: &Alias) -> Option<Marginal> {
         self.counted_marginals.get(tensor).cloned()
     }
 
-    /// Registers a tensor that a query writes.
+    /// Registers a tensor that a query writes. A repeated registration replaces the type and the
+    /// counts, and clears the memo.
     pub(crate) fn define(&mut self, tensor: Alias, ty: Arc<TensorType>, written: WrittenTensorFacts) {
         let WrittenTensorFacts { counts, marginals, path, counted_marginal } = written;
         self.counts.insert(tensor.clone(), counts);

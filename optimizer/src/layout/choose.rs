@@ -2,8 +2,9 @@
 //!
 //! Queries are processed from last to first, so that the layouts in which a query's outputs are
 //! read are known before the query's kernel is chosen. The lower bound is the cost of the chosen
-//! kernels and their conversions plus the cheapest kernels of all other queries. A layout that no
-//! kernel writes is converted from a written layout. Each conversion is counted once, however many
+//! kernels and their conversions, plus the costs of the cheapest kernels of all other queries. A
+//! layout that is read, but that neither an input has nor a chosen kernel writes, is converted from
+//! one that an input has or a chosen kernel writes. Each conversion is counted once, however many
 //! kernels read its result.
 
 use super::graph::LayoutGraph;
@@ -20,12 +21,13 @@ pub(super) struct LayoutChoice {
     pub(super) cost: f64,
 }
 
-/// Returns the cheapest choice.
+/// Returns the cheapest choice among those that the search tries; `None` if it finds no choice.
 pub(super) fn cheapest(graph: &LayoutGraph) -> Option<LayoutChoice> {
     LayoutSearch::new(graph, graph.kernels_by_query()).run()
 }
 
-/// Returns a random choice, determined by a seed.
+/// Returns a random choice, determined by a seed; `None` if its kernels need a conversion that the
+/// graph does not have.
 pub(super) fn random(graph: &LayoutGraph, seed: u64) -> Option<LayoutChoice> {
     let mut state = seed;
     let mut one = |kernels: Vec<usize>| {
@@ -76,8 +78,9 @@ impl<'g> LayoutSearch<'g> {
         self.best
     }
 
-    /// Chooses kernels for the first `count` queries, whose outputs are needed in the layouts
-    /// `needed`.
+    /// Chooses kernels for the first `count` queries, and keeps the choice if it is the cheapest so
+    /// far. `needed` has the layouts that the kernels in `chosen` read, `spent` the cost of these
+    /// kernels and their conversions.
     fn choose(&mut self, count: usize, needed: &BTreeSet<Id>, spent: f64, chosen: &mut Vec<usize>) {
         let bound = spent + self.lower_bounds[count];
         if !bound.is_finite() || self.best.as_ref().is_some_and(|best| bound >= best.cost) {
@@ -100,9 +103,10 @@ impl<'g> LayoutSearch<'g> {
         }
     }
 
-    /// Returns the layouts still needed after a kernel is chosen, and the kernel's cost, including
-    /// conversions of its outputs and of the inputs that it reads. `None` if an output is needed in
-    /// a layout to which it cannot be converted.
+    /// Returns the layouts still needed after a kernel is chosen, and the cost that the kernel
+    /// adds. This cost includes conversions of its outputs, and of inputs to layouts that no kernel
+    /// chosen earlier needs. `None` if an output is needed in a layout to which it cannot be
+    /// converted.
     fn add_kernel(&self, kernel: usize, needed: &BTreeSet<Id>) -> Option<(BTreeSet<Id>, f64)> {
         let graph = self.graph;
         let written = &self.writes[kernel];

@@ -2,8 +2,9 @@
 //!
 //! A query runs in the planned order, or in one of the orders that would be cheapest if every
 //! tensor were stored in its best order. Each read of the query uses a format that its tensor can
-//! have and that the order can walk, or the format of a copy made for the order. The output of the
-//! query has the format that the order writes, or a format that a reader prefers.
+//! have and that the order can walk, or the format of a copy made for the order. The outputs of the
+//! query have the formats that the order writes; the only output of a query may instead have a
+//! format that a reader prefers.
 
 use super::graph::{CandidateKernel, LayoutGraph};
 use crate::access::fit::{LevelUse, fit};
@@ -43,7 +44,7 @@ struct CandidateOrder {
     reads: Vec<(Read, Vec<Field>)>,
 }
 
-/// Returns the graph of all candidate kernels of the queries.
+/// Returns the graph of the candidate kernels of the queries.
 pub(super) fn explore(facts: &mut Facts, names: Names, queries: &[LayoutQuery]) -> LayoutGraph {
     let written = queries.iter().flat_map(|query| &query.nest.outputs).map(|target| target.alias.clone()).collect();
     let (graph, layouts, preferred) = (LayoutGraph::default(), HashMap::new(), Vec::new());
@@ -75,7 +76,8 @@ struct Explorer<'e, 'c> {
 }
 
 impl Explorer<'_, '_> {
-    /// Returns the orders of a query's loops that are explored.
+    /// Returns the orders of a query's loops that are explored, without those in which a fold would
+    /// have to be stored first.
     fn candidate_orders(&mut self, query: &LayoutQuery) -> Vec<CandidateOrder> {
         let nest = &query.nest;
         self.facts.memo.retain_for(&nest.sizes, &nest.pins);
@@ -102,9 +104,9 @@ impl Explorer<'_, '_> {
         orders.into_iter().filter_map(candidate).collect()
     }
 
-    /// Records the formats that a query prefers for the tensors that it reads. Adds to the graph
-    /// the cost of converting each of these tensors, and, as inputs, the tensors that no query
-    /// writes.
+    /// Records the formats that a query prefers for tensors whose formats do not suit its loops.
+    /// Adds to the graph the cost of converting each tensor that the query reads, and, as inputs,
+    /// the tensors that no query writes.
     fn record_preferences(&mut self, query: &LayoutQuery, candidates: &[CandidateOrder]) {
         let sizes = &query.nest.sizes;
         for (read, outer_loops) in candidates.iter().flat_map(|candidate| &candidate.reads) {
@@ -174,8 +176,8 @@ impl Explorer<'_, '_> {
         self.graph.kernels.iter().any(same)
     }
 
-    /// Returns the formats that a read may have inside these loops. The planned format, or the
-    /// format of a copy, is first.
+    /// Returns the formats that a read may have inside these loops, at most [`MAX_FORMATS`]. The
+    /// planned format is first, or the format of a copy if the loops cannot walk the planned one.
     fn formats(&mut self, read: &Read, sizes: &Sizes, outer_loops: &[Field]) -> Vec<Format> {
         let mut all = Vec::new();
         let walks = |format: &Format| {
@@ -219,6 +221,7 @@ impl Explorer<'_, '_> {
     }
 
     /// Returns the cost of a query in an order with these formats, and the formats of its outputs.
+    /// `None` if the cost is infinite, or if a requested format does not fit.
     fn price(
         &mut self,
         query: &LayoutQuery,
@@ -244,7 +247,8 @@ impl Explorer<'_, '_> {
         Some((ordered.work.cost(), formats.collect::<Option<_>>()?))
     }
 
-    /// Returns the name and type of a tensor in a format, and registers it.
+    /// Returns the name and type of a tensor in a format. Registers the tensor under a new name if
+    /// the format is not the planned one.
     fn register_layout(&mut self, read: &Read, format: &Format) -> TypedAlias {
         if read.ty.format == *format {
             return (read.tensor.clone(), read.ty.clone());

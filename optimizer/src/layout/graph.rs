@@ -51,7 +51,8 @@ impl Language for LayoutNode {
 pub(crate) struct CandidateKernel {
     pub(crate) query: usize,
     pub(crate) order: Vec<Field>,
-    /// For each output, the requested format if it differs from the one that the order writes.
+    /// For each output, the format that a reader prefers, if the kernel writes this format and not
+    /// the one of the order.
     pub(crate) requested: Vec<Option<Format>>,
     /// The formats of the query's outputs.
     pub(crate) formats: Vec<Format>,

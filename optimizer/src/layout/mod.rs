@@ -40,14 +40,15 @@ const MIN_GAIN: f64 = 0.01;
 pub(crate) struct ChosenLayout {
     /// The kernel of each query.
     pub(crate) kernels: Vec<CandidateKernel>,
-    /// The explored orders of each query with their costs, by the name of its nest.
+    /// The explored orders of each query with their lowest costs, by the name of its nest.
     pub(crate) priced_orders: HashMap<Alias, Vec<(Vec<Field>, f64)>>,
     /// The text for the report.
     pub(crate) note: String,
 }
 
-/// Returns the layout of the queries; `None` if no other layout saves enough. `names` are the names
-/// in use. Registers tensors in other formats under new names.
+/// Returns the layout of the queries; `None` if no other layout saves enough, or if the cost of the
+/// previous plan is unknown. With [`Choice::Random`], returns a random layout, whatever its cost.
+/// `names` are the names in use. Registers tensors in other formats under new names.
 pub(crate) fn choose_layout(facts: &mut Facts, names: Names, queries: &[LayoutQuery]) -> Option<ChosenLayout> {
     let graph = explore(facts, names, queries);
     let threshold = facts.config.rewrite_threshold.0;

@@ -1,13 +1,13 @@
-//! Moves folds out of values: a fold at the root of a value to its output, another fold to a nest
-//! that stores the result.
+//! Moves folds out of values: an aggregate at the root of a value to its output, another fold to a
+//! nest that stores the result.
 
 use crate::normalize::lookup::use_lookups;
 use crate::term::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Target, Term};
 use redpoll_logic::{Alias, ComputedFills, Field, FloatMode};
 
-/// Moves an aggregate at the root of an output's value to the output, if the output's fill is the
-/// aggregate's initial value and the output stores computed fills.
+/// Moves an aggregate at the root of an output's value to the output, if the output does not fold
+/// yet, its fill is the aggregate's initial value, and it stores computed fills.
 pub(crate) fn move_root_folds(mut nest: Nest) -> Nest {
     for target in &mut nest.outputs {
         if let (None, Node::Fold(fold)) = (&target.fold, target.value.node())
@@ -27,7 +27,8 @@ pub(crate) fn move_root_folds(mut nest: Nest) -> Nest {
 /// Returns the nest that stores a fold. The fill of its tensor is the fold's initial value.
 pub(crate) fn fold_nest(fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>], mode: FloatMode) -> Nest {
     let free: Vec<Field> = fold.free().into_iter().collect();
-    // A fold that only stores its argument drops entries that are computed as fill.
+    // A fold that only stores its argument, with the argument's fill, drops entries that are
+    // computed as fill.
     let stores = fold.is_stored() && *fold.arg.fill() == fold.init;
     let computed = if stores { ComputedFills::Drop } else { ComputedFills::Keep };
     let (folded, value) = match fold.is_scan() {

@@ -15,7 +15,7 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Field, FloatMode, Scalar};
 
 /// Drops the loops whose coordinates equality masks determine. A loop stays if a scan, a repeated
-/// coordinate of the output, or a diagonal that may be out of bounds needs the loop.
+/// coordinate of the output, or a diagonal of the output that may be out of bounds needs the loop.
 pub(crate) fn use_lookups(mut nest: Nest, mode: FloatMode) -> Nest {
     let sizes = nest.sizes.clone();
     for target in &mut nest.outputs {
@@ -25,7 +25,7 @@ pub(crate) fn use_lookups(mut nest: Nest, mode: FloatMode) -> Nest {
     nest
 }
 
-/// A subterm `eq(coordinate(field), coordinate)`.
+/// A subterm `eq(coordinate(field), coordinate)`, with the arguments in either order.
 struct EqualityMask {
     term: Term,
     field: Field,
@@ -79,7 +79,8 @@ fn gather_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
 }
 
 /// Returns a reduced field whose coordinate a mask determines, and the value with the mask's
-/// coordinate in place of this field.
+/// coordinate in place of this field. A guard makes the value the identity if the coordinate is out
+/// of bounds, unless the fills that reads return there make it the identity.
 fn find_gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMode) -> Option<(Field, Term)> {
     let dtype = value.dtype();
     find_masks(value).into_iter().find_map(|mask| {
@@ -139,8 +140,9 @@ fn scatter_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
 }
 
 /// Substitutes the coordinate for the field. If the coordinate may be out of the field's bounds,
-/// reads may be out of bounds. Such reads return the fill, and a guard or a dropped write ignores
-/// their value.
+/// reads may be out of bounds. Such reads return the fill. This has no effect, because the fill
+/// makes the value the identity of the fold, a guard ignores the value, or the write of the value
+/// is dropped.
 fn apply_mask(value: &Term, mask: &EqualityMask, sizes: &Sizes, mode: FloatMode) -> Term {
     let marked = value.replace(
         &mut |t| {
@@ -162,9 +164,9 @@ fn as_read<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
     }
 }
 
-/// Returns the access that a term consists of, if the access reads the fill wherever the field
-/// exceeds its size. A coordinate of the access must be the field alone: another form of the field
-/// may be within the tensor's bounds although the field exceeds its size.
+/// Returns the access that a term consists of, if the access reads the fill wherever the field is
+/// outside of `0..size`. A coordinate of the access must be the field alone: another form of the
+/// field may be within the tensor's bounds although the field is not.
 fn as_missing_read<'t>(term: &'t Term, field: &Field, size: u64) -> Option<&'t Read> {
     let read = as_read(term, field)?;
     let ends = |(at, n): (&ModeCoordinate, &u64)| at.as_field() == Some(field) && *n <= size;
@@ -178,7 +180,7 @@ fn value_if_false(value: &Term, mask: &Term, mode: FloatMode) -> Option<Scalar> 
     value.as_literal().cloned()
 }
 
-/// Returns the masks of a term outside of its folds.
+/// Returns the masks of a term outside of its folds and of subscripts.
 fn find_masks(term: &Term) -> Vec<EqualityMask> {
     let mut found = Vec::new();
     let Node::Call(op, args) = term.node() else { return found };

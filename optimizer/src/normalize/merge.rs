@@ -1,10 +1,11 @@
 //! Merges queries with the same loops over the same tensors into one nest with several outputs.
 //!
-//! Input and output: nests in order. A nest joins an earlier nest if both have the same accesses
-//! up to loop names, and the loops of both may have any order. The later nest must not read what
-//! the earlier nest or a nest in between writes. If no value contains a fold, the outputs that fold
+//! Input and output: nests in order. A nest joins an earlier nest if both have the same accesses up
+//! to loop names, and the loops of both may have any order. The later nest must not read what the
+//! earlier nest or a nest in between writes. If no value contains a fold, the outputs that fold
 //! continue to fold in place. Otherwise all folds become temporaries, provided that no access is
-//! discordant in an order with the outputs' loops outermost.
+//! discordant in an order with the outputs' loops outermost. [`join_outside`] serves `algebra`:
+//! there, reads inside of folds may differ.
 
 use crate::access::fit::{LevelUse, fit};
 use crate::term::sizes::{FieldSplit, Sizes};
@@ -13,7 +14,7 @@ use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term
 use redpoll_logic::{Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Merges the nests.
+/// Joins each nest to the first earlier nest that allows it.
 pub(crate) fn merge_queries(nests: Vec<Nest>, mode: FloatMode) -> Vec<Nest> {
     let mut merged: Vec<Nest> = Vec::new();
     for nest in nests {
@@ -84,7 +85,7 @@ pub(crate) fn join_outside(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<
 }
 
 /// Appends the outputs of `nest`, with renamed loops, to the outputs of `into`; folds in values get
-/// new fields.
+/// new fields, or become an equal fold of `into`. `None` if equal loops differ in size or split.
 fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Field>, mode: FloatMode) -> Option<Nest> {
     let (mut sizes, bound) = (into.sizes.clone(), bound_fields(nest));
     let fresh: Vec<(Field, Field)> =
@@ -122,7 +123,8 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
     Some(joined)
 }
 
-/// Appends the outputs of `nest`, with renamed fields, to the outputs of `into`.
+/// Appends the outputs of `nest`, with renamed fields, to the outputs of `into`. `None` if a loop
+/// and the loop of its new name differ in size or split.
 fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatMode) -> Option<Nest> {
     // The last block of a split field may be cut, so loops of equal sizes may differ in their
     // splits.

@@ -13,8 +13,9 @@
 //!   query and keeps the format of a stored tensor;
 //! - queries with several uses, if they contain an aggregate or a scan, or are larger than
 //!   [`INLINE_LIMIT`] allows;
-//! - aggregates and scans read through a map that would compute a coordinate more than once, such
-//!   as a toeplitz map;
+//! - aggregates and scans that are read at a coordinate other than a constant or an affine form of
+//!   one field, or at two coordinates over one field. Maps such as toeplitz give such coordinates,
+//!   at which one element might be computed more than once;
 //! - scans that are read at a coordinate other than a loop index;
 //! - aggregates whose `reorder` contradicts a loop order that the nest already requires (a pin).
 
@@ -71,8 +72,8 @@ type Env = HashMap<Field, FieldBinding>;
 #[derive(Clone)]
 struct FieldBinding {
     coordinate: ModeCoordinate,
-    /// The size of the field. If only a `coordinate` mentions the field, an enclosing expression
-    /// determines this size.
+    /// The size of the field. A field that occurs only in [`Node::Coordinate`] has no size in the
+    /// expression, and takes the size that an enclosing expression gives it.
     size: u64,
 }
 
@@ -266,8 +267,8 @@ impl Normalizer<'_> {
         Term::apply(op, args, self.mode).map_err(|source| Error::Operator { query: nest.query.clone(), source })
     }
 
-    /// Reads a stored tensor. If the read may be out of bounds, it returns the fill there; a guard
-    /// around the read ignores this value.
+    /// Reads a stored tensor. If the read may be out of bounds, it returns the fill value there;
+    /// `index` then replaces this value, or puts the read under a condition that ignores it.
     fn table(
         &self,
         tensor: &Alias,
@@ -284,7 +285,7 @@ impl Normalizer<'_> {
     }
 
     /// Lowers a scan along the loop of the field. Stores the scan instead if the field's coordinate
-    /// is not a loop, or if a coordinate of the scan would be computed more than once.
+    /// is not the index of a loop, or if an element of the scan might be computed more than once.
     ///
     /// The value is `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`. If the fill
     /// of `x` decides the result, as 0 does in a product, the scan is fill wherever `x` is.
@@ -410,8 +411,8 @@ fn shape_of(expr: &Expr, env: &Env) -> Result<Vec<u64>, Field> {
     expr.info().fields.iter().map(size).collect()
 }
 
-/// Returns whether each field of the expression has a constant coordinate or a coordinate over a
-/// field of its own, so that no coordinate is computed twice.
+/// Returns whether each field of the expression has a constant coordinate or an affine coordinate
+/// over one field of its own. If so, no element of the expression is computed twice.
 fn is_injective(expr: &Expr, env: &Env) -> bool {
     let mut seen = HashSet::new();
     expr.info().fields.iter().all(|f| match env.get(f).map(|s| &s.coordinate) {
@@ -447,7 +448,8 @@ fn inlined_queries<'a>(plan: &'a Plan, config: &OptimizerConfig) -> HashMap<Alia
 }
 
 /// Returns the number of leaves and mapjoins of an expression, including those of inlined queries,
-/// and whether the expression folds.
+/// and whether the expression folds. An inlined query that folds counts as `usize::MAX / 4`: this
+/// number marks such a query, and is also the maximum of the returned number.
 fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias, usize>) -> (usize, bool) {
     let one = |arg: &Expr| weigh(arg, inlined, weights);
     match expr.node() {

@@ -37,7 +37,8 @@ fn unwrap_first(read: Read, sizes: &Sizes, mode: FloatMode, limit: usize) -> Ter
 }
 
 /// Returns the two affine forms that a remainder equals: the second where the second is not
-/// negative, the first elsewhere.
+/// negative, the first elsewhere. `None` unless the coordinate is a remainder that wraps around
+/// exactly once and that no split removes.
 fn wrap(at: &ModeCoordinate, sizes: &Sizes, mode: FloatMode) -> Option<[Affine; 2]> {
     let ModeCoordinate::Subscript(Subscript::Inner(form, by)) = at else { return None };
     let (low, high) = Subscript::Affine(form.clone()).range(&|f| sizes.get(f))?;

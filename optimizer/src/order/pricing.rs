@@ -1,5 +1,6 @@
 //! Counts the work of a loop order: the work of binding each loop, and the remaining work of the
-//! complete order (inner folds, values, writes).
+//! complete order (inner folds, values, writes). The file also has the work of converting a tensor,
+//! and the fraction of iterations that an output needs.
 //!
 //! An access takes a step along a list or looks up a coordinate in each round of the loop that
 //! binds one of its levels. `intersection` counts the steps of lists that one loop binds together.
@@ -51,7 +52,7 @@ struct LookupLevel {
     kind: LevelKind,
     /// Bytes accessed between two accesses to the same position.
     span: f64,
-    /// The extents of the levels, if all levels are dense.
+    /// The extents of all levels of the access, if all are dense.
     extents: Option<Rc<[DenseExtent]>>,
 }
 
@@ -286,7 +287,7 @@ impl OrderSearch<'_> {
         self.positions(read, level + 1) / self.positions(read, level).max(1.0)
     }
 
-    /// Returns the bytes of a fiber below the first `levels` levels.
+    /// Returns the average bytes of a fiber below the first `levels` levels.
     fn bytes_below(&self, read: &Read, levels: usize) -> f64 {
         let all = self.positions(read, read.ty.format.levels.len());
         entry_bytes(read) * all / self.positions(read, levels).max(1.0)
@@ -301,7 +302,7 @@ impl OrderSearch<'_> {
     }
 
     /// Returns the remaining work of a complete order, after the work of binding its loops: inner
-    /// folds and values, and for a query the writes and the call.
+    /// folds and values, and for a query the call and, in given formats, the writes.
     pub(crate) fn completion_work(&self, order: &[usize]) -> Work {
         let own = order.iter().map(|&k| self.loops[k].clone());
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
@@ -344,8 +345,9 @@ impl OrderSearch<'_> {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
 
-    /// Returns the work of clearing the accumulators of a scan. Inside the outermost loop that the
-    /// scan runs along, the scan has one accumulator for each round of the other loops.
+    /// Returns the work of allocating and clearing the accumulators of a scan, if it has several.
+    /// Inside the outermost loop that the scan runs along, the scan has one accumulator for each
+    /// round of the other loops.
     fn accumulator_work(&self, scan: &Fold, loops: &[Field]) -> Work {
         let inside = loops.iter().skip_while(|f| !scan.along.contains(f)).filter(|f| !scan.along.contains(f));
         let (mut work, count) = (Work::NONE, inside.map(|f| self.problem.sizes.of(f) as f64).product::<f64>());
@@ -412,8 +414,9 @@ impl OrderSearch<'_> {
 }
 
 /// Returns the number of loops outside of a fold that is computed in place: the loops of its free
-/// fields, if exactly these are outermost. The fields of a scan must be in order; other fields may
-/// be between them. `None` if other loops are outermost, or if the fold only stores its argument.
+/// fields, if exactly these are outermost. `None` if other loops are outermost, if the fields that
+/// a scan runs along are not in their order, or if the fold only stores its argument. Other free
+/// fields may be between the fields of the scan.
 pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     if fold.is_stored() {
         return None;
@@ -434,7 +437,7 @@ pub(crate) fn conversion_work(facts: &Facts, read: &Read) -> Work {
     let stored = facts.ask(&read.tensor, &read.ty, question).estimate;
     let mut work = Work::NONE;
     work.add(Event::Query, 1.0);
-    // Every level but the outermost one is sorted.
+    // Every level but the outermost one is sorted; the only level of a vector counts once.
     work.add(Event::Reorder, stored * levels.len().saturating_sub(1).max(1) as f64);
     work
 }
@@ -488,7 +491,7 @@ fn evaluated_fraction(facts: &Facts, term: &Term, sizes: &Sizes, bound: &BoundFi
     }
 }
 
-/// Returns whether the first fill changes the value of a fold, and further fills do not. Folds
+/// Returns whether the first fill may change the value of a fold, and further fills do not. Folds
 /// whose identity is the fill are priced as evaluated everywhere, as in `algebra::extract`.
 fn settles_on_fill(fold: &Fold, mode: FloatMode) -> bool {
     let (fill, dtype) = (fold.arg.fill(), fold.arg.dtype());

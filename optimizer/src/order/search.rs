@@ -34,7 +34,7 @@ use std::rc::Rc;
 pub(crate) struct PricedOrder {
     pub(crate) order: Vec<Field>,
     pub(crate) work: Work,
-    /// For each output, whether a dense format is cheaper.
+    /// For each output, whether a dense format is chosen because it is cheaper.
     pub(crate) dense: Vec<bool>,
     /// Every order that was priced completely.
     pub(crate) priced_orders: Vec<(Vec<Field>, f64)>,
@@ -95,14 +95,14 @@ fn with_search<T>(facts: &Facts, nest: &Nest, formats: FormatAssumption, run: im
     run(&search.with_terms(values.into_iter().chain(coordinates)))
 }
 
-/// Returns the `count` loop orders of a nest that would be cheapest if every tensor were stored in
-/// its best order, with their costs. Empty when there are too many loops for an exhaustive search.
+/// Returns up to `count` loop orders of a nest with their costs: the cheapest if each tensor had
+/// its best format. Empty when there are too many loops for an exhaustive search.
 pub(crate) fn orders_of_any_format(facts: &Facts, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
     with_search(facts, nest, FormatAssumption::Best, |search| search.cheapest(count))
 }
 
 /// Returns the best order of a fold's loops inside the loops `prefix`, whose iterations have the
-/// profile `outside`.
+/// profile `outside`; `None` when no order satisfies all constraints.
 pub(crate) fn order_fold(
     facts: &Facts,
     fold: &Fold,
@@ -328,7 +328,7 @@ impl<'t> OrderSearch<'t> {
         work
     }
 
-    /// Returns the `count` cheapest orders with their costs.
+    /// Returns the cheapest orders with their costs, at most `count`.
     fn cheapest(&self, count: usize) -> Vec<(Vec<Field>, f64)> {
         let mut best = Vec::new();
         if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
@@ -428,7 +428,7 @@ impl<'t> OrderSearch<'t> {
         rounds
     }
 
-    /// Returns the number of runs of a loop over runs, per round of the loops outside.
+    /// Returns the number of runs per round of the outer loops; `None` for a loop without runs.
     fn run_count(&self, k: usize) -> Option<f64> {
         let field = &self.loops[k];
         let folded = |op: &Op, fields: &[Field], value: &Term| {

@@ -49,8 +49,9 @@ pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     candidates
 }
 
-/// Returns whether `along` is bound wherever `field` is, and coordinates may be visited diagonal by
-/// diagonal.
+/// Returns whether diagonals may replace the field: `along` is bound wherever `field` is, no pin
+/// has `field`, and coordinates may be visited diagonal by diagonal. `field` must be whole or the
+/// inner part of a split into full blocks, and `along` must not be the inner part of a split.
 fn can_skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let is_pinned = nest.pins.iter().flatten().any(|f| f == field);
     // A loop along a diagonal would run past the end of a partial last block.

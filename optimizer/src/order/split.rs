@@ -1,11 +1,12 @@
 //! Splits fields into blocks where tensors are stored in blocks, or read at quotients and
 //! remainders of fields.
 //!
-//! Input: a nest. Output: candidate nests, one for each choice of split fields; the cheapest is
-//! taken. A split field `i` becomes `block * i.o + i.i` everywhere. Blocked accesses are then
-//! walked, and other accesses read at the coordinate `block * i.o + i.i`. Without the split,
-//! blocked accesses need an unblocked copy, and reads at `i / block` and `i mod block` (a reshape,
-//! a tile, a repeat, a Kronecker product) look up each coordinate.
+//! Input: a nest. Output: candidate nests, one for each choice of fields that are split into stored
+//! blocks, and a variant of it with splits at quotients and remainders, if there are any; the
+//! cheapest is taken. A split field `i` becomes `block * i.o + i.i` everywhere. Blocked accesses
+//! are then walked, and other accesses read at the coordinate `block * i.o + i.i`. Without the
+//! split, blocked accesses need an unblocked copy, and reads at `i / block` and `i mod block` (a
+//! reshape, a tile, a repeat, a Kronecker product) look up each coordinate.
 
 use crate::term::sizes::{FieldSplit, Sizes};
 use crate::term::{ModeCoordinate, Nest, Node, Term};

@@ -35,7 +35,8 @@ impl OrderSearch<'_> {
         work
     }
 
-    /// Returns the comparisons of coordinates that must be true for any value to be computed.
+    /// Returns the comparisons of coordinates that must be true for any value to be computed. None
+    /// are sought in a nest with several outputs.
     fn comparisons(&self) -> &[&Term] {
         self.comparisons.get_or_init(|| {
             let mut found = Vec::new();
@@ -85,14 +86,15 @@ fn collect_conditions<'t>(term: &'t Term, found: &mut Vec<&'t Term>) {
     }
 }
 
-/// Returns a comparison of coordinates as an operator and the form that it compares with 0.
+/// Returns a comparison of coordinates as an operator and the form that it compares with 0; `None`
+/// for other terms.
 fn as_comparison(term: &Term) -> Option<(Builtin, Affine)> {
     let Node::Call(Op::Builtin(op), args) = term.node() else { return None };
     let is_comparison = matches!(op, Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge | Builtin::Eq);
     difference(args).filter(|_| is_comparison).map(|difference| (*op, difference))
 }
 
-/// Returns whether a comparison is false for the first coordinates of a field.
+/// Returns whether a comparison may be false for the first coordinates of a field.
 fn is_false_at_start(term: &Term, field: &Field) -> bool {
     let Some((op, difference)) = as_comparison(term) else { return false };
     let rises = difference.terms.iter().any(|(f, factor)| f == field && *factor > 0);

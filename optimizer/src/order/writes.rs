@@ -1,5 +1,5 @@
 //! Counts the work of an output's writes: the writes into the output or a workspace, the flush of
-//! the workspace, and the allocation.
+//! the workspace, and the allocation. Decides where a dense format costs less.
 
 use crate::access::fit::DenseExtent;
 use crate::order::lines::MIN_VISITED_FRACTION;
@@ -13,7 +13,8 @@ use crate::work::{Event, Work, cost};
 use redpoll_logic::{Field, Format, LevelKind, StorageMode, WriteMethod};
 use std::rc::Rc;
 
-/// Number of writes per stored value above which an output counts as rewritten.
+/// Number of writes per stored value above which an output that shares the levels of an operand
+/// counts as rewritten.
 const REWRITE_RATIO: f64 = 1.5;
 
 /// The sizes of the caches, each with the event of a write into a dense level that misses the
@@ -26,7 +27,8 @@ const WRITE_CACHES: [(Event, f64); 3] =
 pub(crate) struct Volume {
     /// Number of stored entries.
     stored: f64,
-    /// Set when the stored fraction is so large that the output is dense.
+    /// Set when the output is dense in any case, because its stored fraction is large and no format
+    /// is requested.
     dense: bool,
     /// Operands that store exactly the coordinates of the output.
     patterns: Rc<[Read]>,
@@ -38,7 +40,7 @@ struct WriteStream {
     writes: f64,
     /// The innermost loop of the output that skips coordinates.
     skipping_loop: Option<SkippingLoop>,
-    /// Set when the innermost loop of the output visits every coordinate in order.
+    /// Set when the innermost loop of the output visits nearly every coordinate, in order.
     visits_rows: bool,
 }
 
@@ -46,7 +48,7 @@ struct WriteStream {
 #[derive(Clone, Copy)]
 struct SkippingLoop {
     field: usize,
-    /// Number of starts of the loop, each at other coordinates.
+    /// Number of starts of the loop, each at other coordinates of the loops outside.
     starts: f64,
     rounds: f64,
 }
@@ -67,7 +69,8 @@ impl OrderSearch<'_> {
         Volume { stored, dense, patterns: find_patterns(self.facts, target, sizes).into() }
     }
 
-    /// Returns, for each output, whether a dense format is cheaper.
+    /// Returns, for each output, whether a dense format is chosen because of its lower cost;
+    /// nothing for a fold.
     pub(crate) fn dense_outputs(&self, full: &[Field]) -> Vec<bool> {
         let LoopBody::Outputs(targets) = self.body else { return Vec::new() };
         let order: Vec<usize> = full.iter().filter_map(|f| self.loops.iter().position(|g| g == f)).collect();
@@ -82,7 +85,7 @@ impl OrderSearch<'_> {
         let priced = |format: &Format| self.write_work_in(format, target, volume, (order, full));
         let dense_format = Format::dense(target.shape.len());
         if let Some(format) = &target.format {
-            // `emit` rejects a format that does not fit.
+            // `choose_format` rejects a format that does not fit.
             let fits = format.rank() == target.shape.len();
             return (if fits { priced(format) } else { Work::NONE }, false);
         }
@@ -99,7 +102,8 @@ impl OrderSearch<'_> {
         let dense_work = priced(&dense_format);
         // Readers visit every stored entry.
         let read = |event, count| count * cost::price(event);
-        // The small savings of a tiny plan do not justify another format.
+        // A dense format must save more than the price of a query: the small savings of a tiny plan
+        // do not justify another format.
         let dense = dense_work.cost() + read(Event::DenseRound, coordinate_count) + read(Event::Query, 1.0)
             < sparse_work.cost() + read(Event::Round, volume.stored) + read(Event::WalkList, volume.stored);
         if dense { (dense_work, true) } else { (sparse_work, false) }
@@ -286,7 +290,8 @@ impl Work {
         self.fault(words);
     }
 
-    /// Adds the page faults of an array of `words` times eight bytes.
+    /// Adds the page faults of an array of `words` times eight bytes, if the array is so large that
+    /// the allocator requests its pages from the system each time.
     fn fault(&mut self, words: f64) {
         if 8.0 * words >= cost::FRESH_PAGE_BYTES {
             self.add(Event::Fault, words);

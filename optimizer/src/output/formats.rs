@@ -3,8 +3,8 @@
 //! A requested format is checked and used; the choice of the loop order requests dense formats
 //! where they are cheaper. Otherwise storage modes follow the loop order. A level is sparse if the
 //! estimated fraction of its coordinates that are not fill is at most [`cost::DENSE_FRACTION`]. The
-//! inner part of a block and a level of size 1 are always dense. A scattered output is dense if it
-//! is small or full enough, and otherwise consists of sparse lists.
+//! inner part of a block and a level of size 0 or 1 are always dense. A scattered output is dense
+//! if it is small or full enough, and otherwise consists of sparse lists.
 //!
 //! The optimizer knows where a value is fill only from the fills of the operands and the properties
 //! of the operators. An output is dense if these do not prove that the value is fill anywhere. The
@@ -26,7 +26,7 @@ use redpoll_logic::statistics::{Answer, Question};
 use redpoll_logic::{Alias, Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 use std::sync::Arc;
 
-/// Returns the format of an output.
+/// Returns the format of an output; an error if a requested format does not fit.
 pub(crate) fn choose_format(facts: &Facts, target: &Target, sizes: &Sizes, order: &[Field]) -> Result<Format, Error> {
     if let Some(format) = &target.format {
         let mismatch = |what: String| Err(Error::Format { query: target.alias.clone(), what });
@@ -112,7 +112,9 @@ pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> 
     Format { levels, modes: modes.into_iter().map(|(_, m)| m).collect(), leaf: LeafKind::Element }
 }
 
-/// Returns the numbers of positions of each level of an output, with upper bounds.
+/// Returns the numbers of positions of each level of an output, with upper bounds. If measuring is
+/// not allowed, the bounds follow from the dimensions alone, except for an output that shares the
+/// levels of an operand.
 fn count_positions(facts: &Facts, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
     output_positions(facts, target, format, sizes, &|fields| match facts.may_measure() {
         true => facts.max_output_coordinates(target, sizes, fields),

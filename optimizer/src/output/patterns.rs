@@ -21,11 +21,12 @@ enum StoredAt {
     Everywhere,
     /// Exactly where the operand is stored.
     Operand,
-    /// At other coordinates.
+    /// At other or unknown coordinates.
     Other,
 }
 
-/// Returns the operands that store exactly the coordinates of an output.
+/// Returns the operands that store exactly the coordinates of an output. Returns none for copies,
+/// scatters and outputs that drop computed fills, and if [`Subject::Layout`] is off.
 pub(crate) fn find_patterns(facts: &Facts, target: &Target, sizes: &Sizes) -> Vec<Read> {
     let scatters = target.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_)));
     // Coordinates that the loops do not visit, off a diagonal or outside of a window, are not
@@ -48,13 +49,14 @@ pub(crate) fn find_patterns(facts: &Facts, target: &Target, sizes: &Sizes) -> Ve
     found
 }
 
-/// Returns the operand whose levels an output of this format shares.
+/// Returns the operand whose levels an output of this format shares, if there is one.
 pub(crate) fn matching_pattern<'r>(patterns: &'r [Read], format: &Format) -> Option<&'r Read> {
     let same = |own: &Format| own.levels == format.levels && own.modes == format.modes;
     patterns.iter().filter(|_| format.leaf == LeafKind::Element).find(|read| same(&read.ty.format))
 }
 
-/// Returns the format of the first pattern that the loop order walks.
+/// Returns the format of the first pattern that has ordered levels and that the loop order walks,
+/// with an element leaf.
 pub(crate) fn pattern_format(facts: &Facts, patterns: &[Read], sizes: &Sizes, order: &[Field]) -> Option<Format> {
     let position = |f: &Field| order.iter().position(|g| g == f);
     let walks = |read: &&Read| {
@@ -84,7 +86,7 @@ fn collect_candidates(target: &Target, value: &Term, found: &mut Vec<Read>) {
     }
 }
 
-/// Returns whether nothing is written where an operand is fill.
+/// Returns whether the output keeps its fill where an operand is fill.
 fn is_fill_with(target: &Target, read: &Read, mode: FloatMode) -> bool {
     let fill = || Some(Term::literal(read.ty.fill.clone()));
     let absent = &mut |t: &Term| if matches!(t.node(), Node::Access(r) if r == read) { fill() } else { None };

@@ -49,9 +49,9 @@ pub(crate) fn inherited_kind(
     }
 }
 
-/// Returns the number of runs of a value's operands along the loop over `field`, on average over
-/// the rounds of the outer loops. Returns 0 if the value does not depend on the loop, and `None` if
-/// the value may change within a run.
+/// Returns the average number of runs per fiber along the loop over `field`, summed over a value's
+/// operands. Returns 0 if the value does not depend on the loop, and `None` if an operand that
+/// depends on the loop has no runs.
 pub(crate) fn run_count(facts: &Facts, term: &Term, sizes: &Sizes, field: &Field) -> Option<f64> {
     match term.node() {
         _ if !term.fields().contains(field) => Some(0.0),

@@ -75,7 +75,7 @@ fn next_depth(at: &ModeCoordinate, sizes: &Sizes, order: &[Field], depth: usize)
     is_ascending_mixed_radix(&digits).then_some(depth + count)
 }
 
-/// Returns the workspace of an output, if it needs one.
+/// Returns the workspace of an output; `None` if the writes go to the output itself.
 pub(crate) fn workspace(
     facts: &Facts,
     target: &Target,

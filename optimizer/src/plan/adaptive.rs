@@ -173,7 +173,7 @@ impl AdaptivePlan {
     }
 
     /// Returns the outputs of a query whose numbers of positions deviate from the estimates by more
-    /// than `factor`.
+    /// than the factor `factor`. A number below 1 counts as 1.
     fn miscounts(&self, query: usize, written: &[WrittenTensor], factor: f64) -> Vec<Miscount> {
         let outputs = self.report.decisions[query].outputs.iter();
         let miscount = |output: &OutputDecision| {

@@ -1,6 +1,7 @@
 //! Plans queries again with loop orders and formats that are chosen together.
 //!
-//! The pass runs only if the estimated cost of format-dependent work is high.
+//! The pass runs only if [`Subject::Layout`] is on and the estimated cost of format-dependent work
+//! is high.
 
 use super::planner::Planner;
 use super::query::{physical_query, plan_copy, plan_task};
@@ -16,12 +17,12 @@ use crate::term::names::Names;
 use crate::term::{Nest, NestKind};
 use crate::work::{Event, Work};
 
-/// Least format-dependent cost per query for which layouts are explored, in units of the
-/// rewrite threshold; exploring takes one or two milliseconds per query.
+/// Least average of the format-dependent cost per query for which layouts are explored, in units of
+/// the rewrite threshold; exploring takes one or two milliseconds per query.
 const MIN_FORMAT_COST: f64 = 30.0;
 
-/// Plans the queries from `from` on again if formats and orders chosen together cost less. `names`
-/// are the names that were in use before these queries.
+/// Plans the queries from `from` on again if formats and orders chosen together cost sufficiently
+/// less, or are chosen at random. `names` are the names that were in use before these queries.
 pub(crate) fn lay_out(planner: &mut Planner, from: usize, names: &Names) -> Result<(), Error> {
     let (config, planned) = (planner.facts.config, &planner.state.planned[from..]);
     let min_cost = planned.len() as f64 * MIN_FORMAT_COST * config.rewrite_threshold.0;
@@ -71,7 +72,8 @@ fn layout_query(planned: &PlannedQuery) -> LayoutQuery {
     }
 }
 
-/// Plans each query again with the loop order and the formats of its kernel.
+/// Plans each query again with the loop order of its kernel and, if possible, with the kernel's
+/// formats.
 fn replan(
     planner: &mut Planner,
     (from, names): (usize, &Names),
@@ -97,8 +99,10 @@ fn replan(
     Ok(())
 }
 
-/// Plans a query with the loop order and the formats of its kernel. The task has the nest of the
-/// previous plan; `nest` reads the tensors in their present formats.
+/// Plans a query with the loop order and the formats of its kernel. If the formats of the reads
+/// allow no finite cost, or require that folds are stored first, plans the query with the present
+/// formats of the reads. The task has the nest of the previous plan; `nest` reads the tensors in
+/// their present formats.
 fn plan_kernel(planner: &mut Planner, nest: Nest, task: Task, kernel: &CandidateKernel) -> Result<(), Error> {
     let mut copy_work = Work::NONE;
     let mut layouts = Vec::new();

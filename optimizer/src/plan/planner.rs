@@ -44,7 +44,8 @@ impl<'a> Planner<'a> {
         Some(self.facts.resolve(nest.clone()))
     }
 
-    /// Adds the replacement of a nest to the pending tasks and to the report.
+    /// Adds the replacement of a nest to the pending tasks, and its note, if there is one, to the
+    /// report.
     pub(crate) fn replace_nest(&mut self, Replacement { tasks, note }: Replacement) {
         if let Some(note) = note {
             self.report.add_phase("algebra", note);

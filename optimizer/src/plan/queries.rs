@@ -53,8 +53,8 @@ pub(crate) fn plan_queries<'a>(
     Ok(())
 }
 
-/// Allows measuring within the nest's budget, if the nest is expensive enough; returns a rough cost
-/// of its loops.
+/// Allows measuring within the nest's budget if the nest is expensive enough, and otherwise forbids
+/// it; returns a rough cost of its loops.
 fn measure_for(facts: &mut Facts, nest: &Nest) -> f64 {
     facts.allow_measuring(false);
     facts.memo.retain_for(&nest.sizes, &nest.pins);

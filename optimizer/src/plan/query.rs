@@ -39,7 +39,8 @@ pub(crate) fn plan_task(planner: &mut Planner, mut task: Task) -> Result<(), Err
 }
 
 /// Returns the nest and the loop order with the lowest cost, among the given nest and the
-/// candidates that split fields or replace fields by diagonals.
+/// candidates that split fields or replace fields by diagonals. Fails if no loop order has a finite
+/// cost.
 fn cheapest_order(facts: &Facts, nest: &Nest) -> Result<(Nest, PricedOrder), Error> {
     facts.memo.retain_for(&nest.sizes, &nest.pins);
     let split = split_candidates(nest, facts.mode());

@@ -20,7 +20,7 @@ pub(crate) struct PlanState {
     pub(crate) planned: Vec<PlannedQuery>,
     /// Stack of pending tasks; the next one is last.
     pub(crate) tasks: Vec<Task>,
-    /// Index of the first nest of the plan that is not planned yet.
+    /// Index of the first nest of the plan whose planning has not begun.
     pub(crate) next_nest: usize,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct PlanStep {
     pub(crate) nest: Nest,
     pub(crate) order: Vec<Field>,
     pub(crate) tasks: Vec<Task>,
-    /// Index of the first nest of the plan that was not yet planned.
+    /// Index of the first nest of the plan whose planning had not begun.
     pub(crate) next_nest: usize,
     /// The names that were in use.
     pub(crate) names: Names,

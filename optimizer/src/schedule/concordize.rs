@@ -5,7 +5,7 @@
 //! reader. [`concordize`] then replaces the accesses. The copy's format has the modes in the order
 //! in which the loops bind them. Its outermost level is dense when the pointers of such a level
 //! cost little, trailing dense modes (blocks, rows) stay dense, and the other levels are sparse
-//! lists.
+//! lists. A copy of a dense tensor is dense.
 
 use crate::access::fit::{LevelUse, fit, storage_coordinates};
 use crate::facts::Facts;

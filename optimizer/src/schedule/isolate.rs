@@ -3,9 +3,10 @@
 //!
 //! Input: a nest and its loop order. Output: a [`Schedule`], or the folds to store first, because
 //! no loops of the nest can compute them or because storing them is cheaper. The caller plans a
-//! query for the first of these folds, together with the other folds that have the same loops, and
-//! retries. Equal folds are computed once. Folds that read the same tensors in the same loops, at
-//! the same depth, share one pass if they contain no folds and their operators can be regrouped.
+//! query for the first of these folds, together with the other folds that can be joined with it,
+//! and retries. Equal folds at one depth are computed once. A fold joins the pass of a fold that
+//! reads the same tensors in the same loops, at the same depth, if neither contains folds and the
+//! joining fold can be regrouped or reduces at most one field.
 
 use crate::facts::Facts;
 use crate::facts::estimate::{SupportProfile, conjuncts, either};
@@ -30,7 +31,8 @@ pub(crate) struct Schedule {
 /// Folds that are computed in one pass inside the outermost `depth` loops.
 #[derive(Clone, Debug)]
 pub(crate) struct FoldPass {
-    /// Number of outermost loops of the nest around the pass.
+    /// Number of loops around the pass: the outermost loops of the nest, or of the pass that
+    /// contains this one with the loops around it.
     pub(crate) depth: usize,
     /// Number of loops around the initialization of the folds; less than `depth` for scans.
     pub(crate) start_depth: usize,
@@ -161,9 +163,11 @@ impl Placer<'_, '_> {
         Term::temporary(name, fold.clone(), term.fill().clone())
     }
 
-    /// Returns whether computing the fold in place costs no more than storing it.
+    /// Returns whether computing the fold in place costs no more than storing it. A fold outside of
+    /// all loops, and a scan, are not compared, and are computed in place.
     fn is_cheaper_in_place(&self, frame: usize, depth: usize, fold: &Fold) -> bool {
-        // A scan in place is computed once per coordinate, as in a query of its own.
+        // In place, a scan is computed once per coordinate, and a fold outside of all loops once,
+        // as in a query of its own.
         if depth == 0 || fold.is_scan() {
             return true;
         }
@@ -250,7 +254,8 @@ fn reads_pass(term: &Term, pass: &FoldPass) -> bool {
     }
 }
 
-/// Rewrites the fold to the loops of a pass that reads the same tensors at the same coordinates.
+/// Rewrites the fold to the loops of a pass; `None` unless the pass reads the same tensors at the
+/// same coordinates, in equal loops.
 fn rename_for_pass(pass: &FoldPass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode) -> Option<Fold> {
     let (_, first) = pass.folds.first()?;
     let (mut pass_reads, mut reads): (Vec<&Read>, Vec<&Read>) = (Vec::new(), Vec::new());

@@ -85,8 +85,9 @@ impl ModeCoordinate {
                 return ModeCoordinate::Subscript(composed);
             }
         }
-        // A composition that overflows is computed at run time, and wraps around. The coordinate of
-        // one of the composed maps is then out of bounds, so nothing is read there.
+        // Other compositions are computed at run time: those of values, quotients and remainders,
+        // and affine ones that overflow. The latter wrap around; the coordinate of one of the
+        // composed maps is then out of bounds, so nothing is read there.
         let mut sum = Term::coordinate(Affine { terms: Vec::new(), ..form.clone() });
         for (part, c) in parts {
             let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);

@@ -1,6 +1,6 @@
 //! Quotients and remainders of coordinates: replaces `form / b` and `form mod b` by affine forms
-//! where the sizes of fields allow it, such as after a split into blocks. Finds splits that make
-//! `form / b` affine.
+//! where the sizes of fields allow it, such as after a split into blocks. Finds splits of fields
+//! after which these quotients and remainders may be affine.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Node, Read, Term};
@@ -17,9 +17,9 @@ impl Sizes {
         (low >= 0 && high < by).then_some((quotient, rest))
     }
 
-    /// Replaces quotients and remainders in a read by simpler subscripts where the sizes of fields
-    /// allow it. Drops the value of reads out of bounds if the new coordinates are provably in
-    /// bounds.
+    /// Replaces quotients, remainders and computed values in the coordinates of a read by simpler
+    /// subscripts where the sizes of fields allow it. Drops the value of reads out of bounds if the
+    /// new coordinates are provably in bounds.
     pub(crate) fn resolve(&self, read: &Read, mode: FloatMode) -> Read {
         let coordinates: Vec<ModeCoordinate> = read
             .coordinates
@@ -88,8 +88,8 @@ impl Sizes {
         })
     }
 
-    /// Returns fields, each with the block size of a split by which the innermost quotients and
-    /// remainders in the coordinate may become affine.
+    /// Returns fields and the sizes of blocks. After a split of these fields into such blocks, the
+    /// innermost quotients and remainders in the coordinate may be affine.
     pub(crate) fn splits_for(&self, at: &ModeCoordinate, mode: FloatMode) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         self.collect_splits(&at.value(mode), &mut found);
@@ -115,7 +115,8 @@ impl Sizes {
     }
 
     /// Returns the splits after which each term whose coefficient is not a multiple of `by` stays
-    /// below `by`; no splits if such a coefficient is negative or does not divide `by`.
+    /// below `by`; no splits if such a coefficient is negative or does not divide `by`, or if the
+    /// terms stay below `by` without splits.
     fn block_splits(&self, form: &Affine, by: i64) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         for (field, c) in form.terms.iter().filter(|(_, c)| c % by != 0) {

@@ -4,7 +4,7 @@ use redpoll_logic::op::{Op, Signature};
 use redpoll_logic::{DType, FloatMode, Scalar};
 
 /// Returns the fill of an operator's result, and whether the result is full. Each argument is given
-/// by its fill, and by whether it is full, that is, never takes its fill.
+/// by its fill, and by whether it is full: then none of its values counts as its fill.
 pub(crate) fn call_fill<'t>(
     op: &Op,
     signature: &Signature,

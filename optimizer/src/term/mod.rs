@@ -6,9 +6,9 @@
 //!
 //! Terms are simplified as they are built. A term has a fill: its value wherever every access
 //! returns the fill of its tensor and every coordinate is 0. A scan has no such value, so its fill
-//! is meaningless. A tensor that stores every coordinate never returns its fill. If some arguments
-//! of an operator never take their fill, and the fills of the other arguments decide the result,
-//! this result is the operator's fill.
+//! is meaningless. No value of a tensor that stores every coordinate counts as its fill. If some
+//! arguments of an operator never take their fill, and the fills of the other arguments decide the
+//! result, this result is the fill of the call.
 
 mod coordinate;
 pub(crate) mod divide;
@@ -35,7 +35,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct Term {
     node: Arc<SharedNode>,
     fill: Scalar,
-    /// Set when the term never takes its fill, because every coordinate is stored.
+    /// Set when no value of the term counts as its fill, because every coordinate is stored.
     is_full: bool,
 }
 
@@ -131,7 +131,7 @@ impl Term {
         Arc::as_ptr(&self.node).addr()
     }
 
-    /// Returns whether the term never takes its fill.
+    /// Returns whether no value of the term counts as its fill.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -148,7 +148,7 @@ impl Term {
         Term::new(Node::Literal, value, false)
     }
 
-    /// Returns the value of a literal.
+    /// Returns the value of a literal; `None` for other terms.
     pub(crate) fn as_literal(&self) -> Option<&Scalar> {
         matches!(self.node(), Node::Literal).then_some(&self.fill)
     }
@@ -167,7 +167,8 @@ impl Term {
     }
 
     /// Builds a fold with the given fill. A fold of an aggregate with the same operator becomes one
-    /// fold, if the operator can be regrouped and the aggregate starts from its identity.
+    /// fold, if the operator can be regrouped and the aggregate starts from the operator's
+    /// identity.
     pub(crate) fn fold(mut fold: Fold, fill: Scalar, mode: FloatMode) -> Term {
         if let Node::Fold(inner) = fold.arg.node() {
             let dtype = fill.dtype();
@@ -409,7 +410,7 @@ impl Term {
 }
 
 impl Term {
-    /// Returns whether a scan in the term runs along the field, so that only another field can
+    /// Returns whether a scan in the term runs along the field. If one does, only another field can
     /// replace the field.
     pub(crate) fn scans_along(&self, field: &Field) -> bool {
         let runs_along = match self.node() {
@@ -453,8 +454,8 @@ impl Fold {
     }
 
     /// Returns the term that decides where the fold has its fill: if the term has its fill at every
-    /// coordinate that is folded, the fold has its fill as well. The term is the argument, or the
-    /// value of pairs whose least coordinate is 0.
+    /// coordinate that is folded, the fold has its fill as well. The term is the argument, or, if
+    /// the fold compares pairs whose least coordinate is 0, the value of the pairs.
     pub(crate) fn fill_source(&self) -> &Term {
         let starts_at_zero =
             |form: &Affine| form.has_offset(0) && form.terms.iter().all(|(f, c)| *c > 0 && self.fields.contains(f));
@@ -490,7 +491,8 @@ pub(crate) fn compared_value<'t>(op: &Op, arg: &'t Term) -> &'t Term {
     compared_pair(op, arg).map_or(arg, |(value, _)| value)
 }
 
-/// Returns the value and the coordinate of the pairs that a fold compares.
+/// Returns the value and the coordinate of the pairs that a fold compares; `None` unless the
+/// operator compares pairs, the argument is a pair, and its coordinate is affine.
 fn compared_pair<'t>(op: &Op, arg: &'t Term) -> Option<(&'t Term, Affine)> {
     let Node::Call(Op::Builtin(Builtin::Pair), args) = arg.node() else { return None };
     let [value, coordinate] = &args[..] else { return None };
@@ -510,7 +512,7 @@ pub(crate) fn is_regroupable(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
     op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
 }
 
-/// Returns the member of a pair that a call reads: `first(pair(x, y)) = x`.
+/// Returns the member of a pair that a call reads, `first(pair(x, y)) = x`; `None` for other calls.
 fn member_of_pair<'t>(op: &Op, args: &'t [Term]) -> Option<&'t Term> {
     let at = match op {
         Op::Builtin(Builtin::First) => 0,

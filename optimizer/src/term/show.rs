@@ -5,7 +5,7 @@ use redpoll_logic::Field;
 use std::fmt;
 
 impl fmt::Display for Nest {
-    /// Writes one line per output.
+    /// Writes one line per output, inside `(nest ..)` if there are several.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, rest @ ..] = &self.outputs[..] else { return Ok(()) };
         if rest.is_empty() {

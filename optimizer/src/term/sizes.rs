@@ -24,7 +24,8 @@ pub(crate) struct FieldSkew {
     pub(crate) size: u64,
 }
 
-/// A field that was split: `field = block * outer + inner`; `inner` is the key in `Sizes::splits`.
+/// A split of a field of the given size: `field = block * outer + inner`; `inner` is the key in
+/// `Sizes::splits`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct FieldSplit {
     pub(crate) block: u64,

@@ -6,7 +6,8 @@ use redpoll_logic::{Affine, Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers the bound fields of a fold and of the folds inside it. Folds that are equal up to the
-/// names of these fields, and whose loops take the same values, become equal terms.
+/// names of these fields become equal terms if the fields have equal sizes and are no parts of
+/// blocks or diagonals; such parts keep their names.
 pub(crate) fn canonicalize(fold: &Fold, sizes: &Sizes, mode: FloatMode) -> Fold {
     number_fields(fold, 0, sizes, mode)
 }
@@ -38,7 +39,8 @@ fn number_fields(fold: &Fold, depth: usize, sizes: &Sizes, mode: FloatMode) -> F
 }
 
 /// Returns a mapping from the free fields of `fold` to those of `other` that makes the folds equal
-/// up to bound fields. `None` for scans, and if no mapping between loops of equal sizes is found.
+/// up to bound fields. `None` for scans, and if no mapping between loops that take the same values
+/// is found.
 pub(crate) fn match_folds(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatMode) -> Option<BTreeMap<Field, Field>> {
     if (&fold.op, &fold.init, fold.fields.len()) != (&other.op, &other.init, other.fields.len()) || fold.is_scan() {
         return None;
@@ -140,7 +142,8 @@ fn match_accesses(
     })
 }
 
-/// Returns the mapping, extended so that it makes the accesses equal; `None` if that is impossible.
+/// Returns the mapping, extended so that it makes the accesses equal; `None` if that is impossible,
+/// or if a coordinate is not affine.
 fn match_reads(
     a: &Read,
     b: &Read,

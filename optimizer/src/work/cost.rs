@@ -1,13 +1,14 @@
 //! The constants of the cost model, in units of one step along a list of coordinates.
 //!
 //! `cargo run --release -p redpoll-bench --bin calibrate` measures the prices of events with the
-//! kernels of the optimizing tier; with `--layouts`, also with the workloads of the benchmark
-//! `layouts` over generated inputs. The prices below started from such a fit and were then compared
-//! with measurements of `layouts` on other machines, real inputs included. Write misses, loop ends
-//! and aliased reads became events later; until then, the prices of misses, loop starts and steps
-//! included them. The prices of all these events were set by hand, to improve the chosen plans and
-//! the ranking of plans by cost. All measurements are from virtual machines on server processors
-//! (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
+//! kernels of the optimizing tier. With `--layouts FILE`, it also fits the prices to times that the
+//! benchmark `layouts` has written to a file, of workloads over generated inputs. The prices below
+//! started from such a fit and were then compared with measurements of `layouts` on other machines,
+//! real inputs included. Write misses, loop ends and aliased reads became events later; until then,
+//! the prices of misses, loop starts and steps included them. The prices of all these events were
+//! set by hand, to improve the chosen plans and the ranking of plans by cost. All measurements are
+//! from virtual machines on server processors (x86-64, two cores), where a step takes 0.4 to 0.5
+//! ns.
 
 use super::events::Event;
 use redpoll_logic::{LevelKind, Lookup, WalkStep, WriteMethod};
@@ -73,7 +74,7 @@ pub(crate) const PREFETCH_DISTANCE: f64 = 4096.0;
 pub(crate) const FRESH_PAGE_BYTES: f64 = (32u64 << 20) as f64;
 /// Stored fraction above which an output level is estimated to be cheaper dense.
 pub(crate) const DENSE_FRACTION: f64 = 0.5;
-/// Largest number of coordinates per stored entry in a dense tensor that later queries read,
+/// Largest number of coordinates per stored entry in a dense tensor that only later queries read,
 /// however cheap its writes are.
 pub(crate) const DENSE_WASTE: f64 = 8.0;
 /// Largest number of coordinates per stored entry in a dense result. Matrix products with 8 to 17
@@ -90,7 +91,7 @@ pub(crate) const LANE_WALK: f64 = 48.0;
 /// time at 1 MiB, and the same time if the vector fits no cache. Over bands of 200 to 20,000
 /// entries of a longer vector, they would take 0.9 to 1.1 of the time.
 pub(crate) const LANE_GATHER: f64 = (256u64 << 10) as f64;
-/// Number of lanes used for folds along lists.
+/// Number of lanes of a fold along a list that is split into lanes.
 pub(crate) const LANES: u8 = 4;
 /// Merge steps per entry of a list that advances to the coordinates of a longer list.
 pub(crate) const ADVANCE_STEP: f64 = 2.0;
@@ -103,8 +104,9 @@ pub(crate) const GALLOP_RATIO: f64 = 8.0;
 /// because the loops outside bound the cost of filling, whereas the rounds of a loop inside joins
 /// are underestimated more often, and by more, than overestimated.
 pub(crate) const WORKSPACE_RISK: f64 = 4.0;
-/// Largest dimension of a byte-map workspace. Above this limit, a workspace for writes is a hash
-/// table, and fibers that are read are not cached.
+/// Largest dimension of a byte-map workspace. Above this limit, a sparse level of a workspace for
+/// writes is a hash table, as is each sparse level inside another level; fibers that are read are
+/// not cached.
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// Largest number of coordinates of a scattered output that is dense at any density.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
@@ -130,7 +132,8 @@ pub(crate) const FOLLOW_PATHS: f64 = 3e5;
 /// Cost of storing the count of a coordinate and comparing it with others.
 pub(crate) const COUNT_COORDINATE: f64 = 6.0;
 
-/// Returns the fraction of accesses with a stride of `bytes` whose addresses alias.
+/// Returns the fraction of accesses with a stride of `bytes` whose addresses alias. A fraction
+/// below one half counts as 0.
 pub(crate) fn aliased_fraction(bytes: u64) -> f64 {
     let shared = 1 << bytes.trailing_zeros().min(ALIAS_DISTANCE.trailing_zeros());
     if 2 * shared >= ALIAS_DISTANCE { shared as f64 / ALIAS_DISTANCE as f64 } else { 0.0 }

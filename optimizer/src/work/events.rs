@@ -13,30 +13,32 @@ use std::fmt;
 pub enum Event {
     /// Running a query: the call and its first allocations.
     Query,
-    /// Entering a loop driven by stored coordinates, once per round of the loops outside.
+    /// Entering a loop driven by stored coordinates, over other fibers than in the round before.
     Enter,
-    /// Entering a loop over the same fibers as in the round before.
+    /// Entering a loop driven by stored coordinates, over the same fibers as in the round before.
     EnterAgain,
-    /// Entering a loop over every coordinate.
+    /// Entering a loop over every coordinate, unless the loop is inside a block.
     EnterDense,
     /// An unpredicted end of a loop driven by stored coordinates. A processor remembers the ends of
     /// only a limited number of fibers.
     End,
     /// A round of a loop driven by stored coordinates.
     Round,
-    /// A round of an innermost loop over every coordinate that reads adjacent positions.
+    /// A round of an innermost loop over every coordinate that reads adjacent positions, or a write
+    /// to the position after the previous one.
     DenseRound,
     /// A round of an innermost loop over every coordinate that reads positions with a stride.
     StridedRound,
     /// A step along a list of coordinates.
     WalkList,
-    /// A step along stored coordinates other than a plain list: a hash table, a map, runs, blocks,
-    /// bands or padded lists.
+    /// A step along stored coordinates other than a plain list, such as a hash table, a map, runs,
+    /// blocks, bands or padded lists.
     WalkOther,
     /// A step along merged lists; a processor cannot predict which list advances.
     Merge,
-    /// A step along the shorter of two lists while the longer one is galloped, times the base-2
-    /// logarithm of the ratio of their lengths.
+    /// A step along the shortest of several lists while the longest one is galloped, times the
+    /// base-2 logarithm of 1 plus the ratio of their lengths. A search for the next given
+    /// coordinate in a list counts as several such steps.
     Gallop,
     /// A lookup of a given coordinate in a dense level.
     FollowDense,

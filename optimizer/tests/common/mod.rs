@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(crate) struct InputSpec {
     pub(crate) name: String,
     pub(crate) ty: TensorType,
-    /// The number of positions of the last sparse level, for the statistics.
+    /// The number of positions of the last sparse level, for the statistics; `None` if unknown.
     pub(crate) stored: Option<f64>,
     pub(crate) symmetry: InputSymmetry,
 }
@@ -49,7 +49,7 @@ impl StatisticsSource for InputStatistics {
     }
 }
 
-/// Returns an input with the fill and its dtype.
+/// Returns an input with this fill and the fill's dtype.
 pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) -> InputSpec {
     InputSpec {
         name: name.to_owned(),

@@ -29,7 +29,7 @@ fn loops(physical: &PhysicalPlan) -> String {
     physical.queries.iter().map(line).collect()
 }
 
-/// Returns a configuration in which rules are tried at any cost.
+/// Returns a configuration in which rules are applied to every query, however cheap the query is.
 pub(super) fn eager() -> OptimizerConfig {
     OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() }
 }

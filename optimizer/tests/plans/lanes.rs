@@ -1,4 +1,4 @@
-//! Folds along long lists are split into lanes.
+//! Tests that folds along long lists are split into lanes, and other loops are not.
 
 use super::algebra::csr;
 use super::*;
@@ -8,7 +8,7 @@ use redpoll_optimizer::{Choice, ReorderPolicy};
 
 const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
 
-/// Returns a matrix of a thousand rows with `entries` entries each, and a vector.
+/// Returns a matrix of a thousand rows with `entries` entries on average, and a vector.
 fn rows(entries: f64) -> [InputSpec; 2] {
     [csr("A", &[1000, 2000]).stored(1000.0 * entries), input("x", &[2000], Format::dense(1))]
 }
@@ -48,8 +48,9 @@ fn long_walks_are_folded_in_lanes() {
     assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "B is looked up");
 }
 
-/// Short walks, walks that gather from a large vector, folds of integers, merges, and loops with
-/// several folds have no lanes. Walks in the strict mode have no lanes either.
+/// Short walks, walks that gather from a large vector, folds of integers, walks along which the
+/// output's coordinate changes, merges, and loops with several folds have no lanes. Walks in the
+/// strict mode have no lanes either.
 #[test]
 fn other_walks_have_no_lanes() {
     let plain = |text: &str, inputs: &[InputSpec]| planned_lanes(text, inputs, &OptimizerConfig::default());
@@ -59,7 +60,7 @@ fn other_walks_have_no_lanes() {
         let a = csr("A", &[100_000, columns]).stored(7_300_000.0);
         plain(SPMV, &[a, input("x", &[columns], Format::dense(1))])
     };
-    assert_eq!([wide(30_000), wide(40_000)], ["j in 4", ""], "the vector exceeds the near cache");
+    assert_eq!([wide(30_000), wide(40_000)], ["j in 4", ""], "the gathered lines exceed 256 KiB");
     let sums = "(plan (query y (aggregate + 0 (table A i j) j)) (produces y))";
     assert_eq!(plain(sums, &[csr("A", &[100_000, 40_000]).stored(7_300_000.0)]), "j in 4", "nothing is gathered");
     let integers = [whole("A", &[1000, 2000], Format::csr()).stored(73_000.0), whole("x", &[2000], Format::dense(1))];

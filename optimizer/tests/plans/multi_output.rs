@@ -98,7 +98,7 @@ fn several_outputs_keep_their_meaning() {
     }
 }
 
-/// One output of a pass may be stored in blocks.
+/// Outputs of a pass may be stored in blocks, of equal or different sizes.
 #[test]
 fn one_output_may_be_stored_in_blocks() {
     let text = "(plan

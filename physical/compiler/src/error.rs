@@ -81,7 +81,9 @@ pub enum Error {
     /// data.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
-    /// The interpreter of Notation stopped.
+    /// The interpreter of Notation stopped. The caller's fault if an input does not fit, the
+    /// program is not normalized or a limit is too low; otherwise the fault of the program's
+    /// author.
     #[error("stopped at `{at}`: {cause}")]
     ProgramStopped {
         /// The loops with the values of their indices, and the statement; `inputs` before the first

@@ -1,5 +1,5 @@
 //! Support for tests of several crates: the golden programs, example functions, programs over lists
-//! of very different lengths, and expansions of operators as functions.
+//! of very different lengths, expansions of operators as functions, and a property of level kinds.
 
 pub mod examples;
 pub mod skewed;

@@ -10,7 +10,8 @@ fn main() -> io::Result<()> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
     let folder = folder.ok_or_else(|| io::Error::other("usage: emulated_device FOLDER"))?;
     std::fs::create_dir_all(&folder)?;
-    // Programs compile units in this folder, whatever their working directory is.
+    // The path is absolute, because programs with any working directory compile units in this
+    // folder.
     EmulatedDevice::build(&std::fs::canonicalize(folder)?)?;
     Ok(())
 }

@@ -10,16 +10,17 @@ pub enum Error {
     /// The interpreter of grids found a fault in a grid, such as a race. A bug of the mapping.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::GridFault),
-    /// A CUDA device, or a library that the device needs, is missing or too old. Nobody's fault;
-    /// the CPU needs neither.
-    #[error("CUDA device {ordinal} cannot be used: {reason}; run on the CPU, or install what is missing")]
+    /// A CUDA device, or a library that the device needs, is missing, too old, or fails to start.
+    /// Nobody's fault; the CPU needs neither.
+    #[error("CUDA device {ordinal} cannot be used: {reason}; run on the CPU, or remove this cause")]
     NoDevice {
         /// The number of the device.
         ordinal: u32,
         /// The reason why the device cannot be used.
         reason: String,
     },
-    /// A CUDA device failed to run a kernel. The fault of this crate or of the device.
+    /// A CUDA device failed to run a kernel, or to allocate or copy its memory. The fault of this
+    /// crate or of the device.
     #[error("kernel `{kernel}` on CUDA device {ordinal}: {message}")]
     Device {
         /// The number of the device.
@@ -29,10 +30,12 @@ pub enum Error {
         /// The message of the driver.
         message: String,
     },
-    /// A kernel would exceed the memory limit of a device. The caller's fault, or nobody's.
+    /// A kernel would exceed the memory limit of a device, or the device has no free memory
+    /// although its limit is not reached. The caller's fault, or nobody's.
     #[error(
         "kernel `{kernel}` on CUDA device {ordinal} requests {requested} bytes, but {used} of {limit} bytes are in use and \
-         cannot be evicted; raise the limit of the device's memory, or run on the CPU"
+         cannot be evicted, or other processes fill the device; raise the limit of the device's memory, or run on the \
+         CPU"
     )]
     DeviceMemory {
         /// The number of the device.

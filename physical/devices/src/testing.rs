@@ -1,4 +1,5 @@
-//! Support for tests of this and other crates: an emulated device.
+//! Support for tests: an emulated device, for this and other crates, and functions whose windows
+//! grow, for this crate.
 
 pub mod device;
 #[cfg(test)]

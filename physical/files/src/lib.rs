@@ -1,10 +1,14 @@
-//! Files of a user: private folders, identities of files, and files mapped into memory.
+//! Files of a user: private folders and caches, identities of files, files mapped into memory, and
+//! reads at an offset.
 //!
-//! - [`check_ownership`] checks that a file or folder belongs to this user, and that nobody else
-//!   can write to a private file or folder.
+//! - [`private_folder`] and [`make_private`] create folders that are private to this user on Unix,
+//!   [`private_file`] makes a file private on Unix, and [`cache_folder`] returns the folder of the
+//!   user's caches. [`check_ownership`] checks on Unix that a file or folder belongs to this user,
+//!   and that nobody else can write to a private file or folder.
 //! - [`FileIdentity`] identifies a file and its content.
-//! - [`MappedFile`] maps a file into memory. If the file is truncated while it is mapped, reads of
-//!   the lost part return zeros, [`MappedFile::check`] reports an error, and the process continues.
+//! - [`MappedFile`] maps a file into memory, on Linux only. If the file is truncated while it is
+//!   mapped, reads of the lost part return zeros, [`MappedFile::check`] reports an error, and the
+//!   process continues.
 
 mod identity;
 mod mapping;

@@ -1,4 +1,4 @@
-//! Private folders and files of this user: nothing that other users could have written is trusted.
+//! Private folders and files of this user, and checks that files and folders belong to this user.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -74,7 +74,7 @@ pub fn cache_folder(kind: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Returns the error of the system if the metadata cannot be read, for example of a missing file.
-/// Otherwise, returns the violated requirement.
+/// Otherwise, returns an error that names the violated requirement.
 #[cfg(unix)]
 pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -97,7 +97,7 @@ pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> 
     if requirement != Requirement::Owned && found.mode() & 0o022 != 0 {
         let mode = found.mode() & 0o7777;
         return denied(format!(
-            "others can write to it (its mode is {mode:o}); run `chmod go-w` on it, or set REDPOLL_CACHE to another folder"
+            "others can write to it (its mode is {mode:o}); run `chmod go-w` on it, or choose another cache folder, for example with REDPOLL_CACHE"
         ));
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Tests that a process that maps a file keeps running when another program truncates or changes
-//! the file.
+//! Tests of mapped files: the process keeps running when another program truncates or changes the
+//! file, and checks report the change. Faults of other mappings end the process.
 #![cfg(target_os = "linux")]
 
 use redpoll_files::{FileChange, MappedFile};

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-/// Size limit of the cache on disk, in bytes.
+/// Default size limit of the cache on disk, in bytes.
 pub const MAX_CACHE_BYTES: u64 = 256 << 20;
 
 /// The folder of compiled kernels that are kept between processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum CacheFolder {
-    /// The user's cache folder, unless the environment variable `REDPOLL_CACHE` names another
-    /// folder, or is `off`.
+    /// The folder that the environment variable `REDPOLL_CACHE` names; if the variable is not set,
+    /// a folder in the user's cache folder. There is no cache if the variable is `off`.
     #[default]
     User,
     /// A given folder.

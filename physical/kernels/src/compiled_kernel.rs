@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 /// A function as machine code in this process.
 ///
-/// Clones share the code, which is freed with the last clone.
+/// Clones share the code, which stays in memory as long as any of them.
 #[derive(Clone)]
 pub struct CompiledKernel {
     entry: EntryPoint,

@@ -26,14 +26,14 @@ pub enum Error {
         /// The message of the generator.
         message: String,
     },
-    /// No C compiler was found for the optimizing tier. Nobody's fault; the instant tier needs no C
-    /// compiler.
+    /// The optimizing tier found no C compiler, or none that it can use. Nobody's fault; the
+    /// instant tier needs no C compiler.
     #[error(
-        "no C compiler: {0}; install gcc or clang, or name one in the environment variable CC, or use the instant tier"
+        "no usable C compiler: {0}; install gcc or clang, or name one in the environment variable CC, or use the instant tier"
     )]
     NoCompiler(String),
-    /// The C compiler rejected the text of kernels. Our fault, or the fault of the person who
-    /// edited the text.
+    /// The C compiler rejected the text of kernels, or could not be run. Our fault, or the fault of
+    /// the person who edited the text, or of the system.
     #[error("the C compiler `{compiler}` failed on {} (not deleted): {message}", .source_file.display())]
     CompileC {
         /// The command of the compiler.
@@ -54,8 +54,9 @@ pub enum Error {
         /// The time limit.
         time: std::time::Duration,
     },
-    /// The text or the library of kernels could not be written, or the library not loaded. The
-    /// fault of the disk or of the system's settings.
+    /// The text of kernels could not be written, or their library could not be loaded or lacks a
+    /// kernel. The fault of the disk or of the system's settings, or of the person who edited the
+    /// text.
     #[error("kernels cannot be written to, or loaded from, {}: {message}", .path.display())]
     LoadLibrary {
         /// The file, the folder, or the exported name.
@@ -73,7 +74,8 @@ pub enum Error {
     /// the author of the kernel's text.
     #[error("the kernel returned {0}, which is not a status")]
     UnknownStatus(i32),
-    /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.
+    /// The inputs, buffers or parameters of a run do not fit the kernel, or the code cannot be
+    /// called in this way. The caller's fault.
     #[error("invalid invocation: {0}")]
     InvalidInvocation(String),
     /// A program used a coordinate out of bounds. The fault of the author of the program, or of the

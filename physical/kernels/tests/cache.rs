@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 /// Environment variable that names the folder of the cache to a child.
 const FOLDER: &str = "REDPOLL_TEST_CACHE_FOLDER";
 
-/// A function that stores the numbers below `$n`, plus 2.
+/// A function that stores `k + 2` at each position `k` below `$n`.
 const NUMBERS: &str = "\
 fn numbers($n) {
   owned out: value i64 fill 0

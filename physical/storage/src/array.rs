@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// An array of primitives, in an Arrow buffer, in the memory of a device or in a file. Clones share
 /// the memory. An array in the memory of a device is copied to the host when an element is first
 /// read. An array in a file is mapped, or loaded when an element is first read. The first read
-/// panics if the device is lost, or if the file to load from has changed;
+/// panics if the device is lost, or if the file to load from has changed or cannot be read;
 /// [`Tensor::fetch`](super::Tensor::fetch) returns an error instead.
 /// [`Tensor::check_files`](super::Tensor::check_files) reports changes of mapped files.
 #[derive(Clone, Debug)]
@@ -269,7 +269,7 @@ impl Array {
     /// Returns element `k`.
     ///
     /// # Panics
-    /// If the array has no element `k`.
+    /// If the array has no element `k`, or for the reasons given at [`Array::buffer`].
     pub fn scalar(&self, k: usize) -> Scalar {
         Scalar::from_bits(self.prim, self.bits(k))
     }
@@ -299,7 +299,8 @@ impl Array {
     /// Returns the elements as positions, coordinates or flags.
     ///
     /// # Panics
-    /// If the elements have no index type. Validation of tensors rejects such arrays.
+    /// If the elements have no index type: validation of tensors rejects such arrays. Also for the
+    /// reasons given at [`Array::buffer`].
     pub(crate) fn indices(&self) -> Indices<'_> {
         match self.prim {
             Prim::I32 => Indices::I32(self.buffer().typed_data()),

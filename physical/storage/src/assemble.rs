@@ -24,7 +24,7 @@ pub(crate) struct SortedEntries<'a> {
 }
 
 /// Builds the arrays level by level, then stores each value at its leaf position; other positions
-/// have the fill value.
+/// have the fill value. A pattern leaf stores no values.
 pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: SortedEntries<'_>) -> Result<Tensor, Error> {
     let LevelArrays { arrays, positions, len } = assemble_levels(&ty, &mut entries)?;
     let leaf = match ty.format.leaf {
@@ -74,10 +74,10 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut SortedEntries<'_>) 
     Ok(LevelArrays { arrays: levels, positions, len: parents })
 }
 
-/// Builds the levels of a group below `parents` positions from the coordinates of sorted entries.
-/// In `positions`, replaces the parent position of each entry with its position in the last level
-/// of the group. Appends the arrays to `levels`, and returns the number of positions of that last
-/// level.
+/// Builds the levels of a group (see [`group_at`]) below `parents` positions from the coordinates
+/// of sorted entries. In `positions`, replaces the parent position of each entry with its position
+/// in the last level of the group. Appends the arrays to `levels`, and returns the number of
+/// positions of that last level.
 pub(super) fn build_group(
     ty: &TensorType,
     group: Range<usize>,
@@ -120,7 +120,8 @@ pub(super) fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
 }
 
 /// Builds level `k`, a level of runs. Adjacent coordinates with equal children form one run, which
-/// keeps the entries of its first coordinate; the other entries are dropped.
+/// keeps the entries of its first coordinate; the other entries are dropped. A second run in a
+/// fiber is an error if the level stores only one per fiber.
 fn build_runs(
     ty: &TensorType,
     kind: &dyn RunLevel,
@@ -181,8 +182,8 @@ impl SortedEntries<'_> {
         coordinates
     }
 
-    /// Returns whether two ranges of entries are equal below level `k`: the same coordinates and
-    /// bitwise equal values, where NaN equals NaN.
+    /// Returns whether two ranges of entries are equal below level `k`: the same coordinates, and
+    /// the same values in the sense of [`Values::are_same`].
     fn equal_below(&self, k: usize, a: &Range<usize>, b: &Range<usize>) -> bool {
         let value = |e: usize| self.order.as_ref().map_or(e, |order| order[e] as usize);
         let equal = |(x, y): (usize, usize)| {

@@ -1,4 +1,5 @@
-//! Conversion between formats, and construction of tensors from dense values.
+//! Conversion between formats, construction of tensors from dense values, changes of fill values,
+//! and charges of tensors to a budget.
 
 use super::assemble::assemble;
 use super::rearrange::rearrange;
@@ -57,8 +58,8 @@ fn in_order(old: &Format, new: &Format) -> usize {
     (ascending + 1).min(new.modes.len().saturating_sub(1))
 }
 
-/// Converts a tensor like [`convert`], and charges allocations to the memory budget: entries while
-/// they are sorted, and the new arrays as long as they live.
+/// Converts a tensor like [`convert`], and charges allocations to the memory budget: the estimated
+/// bytes of the entries during the conversion, and the new arrays as long as they live.
 ///
 /// # Errors
 /// Like [`convert`]. Also when the budget is exceeded.
@@ -102,7 +103,8 @@ fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, is_charged: impl Fn(*c
     Some(tensor)
 }
 
-/// Returns the leaf for a format with the same levels; `None` if the levels may have to change.
+/// Returns the leaf for a format with the same levels; `None` if the levels may have to change, or
+/// the leaf may need another number of values.
 fn convert_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>, Error> {
     let old = &tensor.ty.format;
     if old.modes != format.modes || !is_same_or_weaker(old, format) {

@@ -20,7 +20,8 @@ pub(crate) struct ConvertedCopies(Mutex<Vec<ConvertedCopy>>);
 /// A copy of a tensor, or the record of its first conversion to a format.
 struct ConvertedCopy {
     format: Format,
-    /// The time of the last conversion or read, by the clock of [`next_time`].
+    /// The time of the first conversion, or of the last search for a copy after it, by the clock of
+    /// [`next_time`].
     last_read: u64,
     /// `None` after the first conversion, and after an eviction.
     tensor: Option<Tensor>,
@@ -40,7 +41,7 @@ fn next_time() -> u64 {
 }
 
 impl ConvertedCopies {
-    /// Returns the kept copy in a format.
+    /// Returns the kept copy in a format and records the read; `None` if no copy is kept.
     fn find(&self, format: &Format) -> Option<Tensor> {
         let mut copies = self.locked();
         let copy = copies.iter_mut().find(|copy| copy.format == *format)?;
@@ -68,7 +69,8 @@ impl ConvertedCopies {
         recorded.into_iter().for_each(|recorded| recorded.tensor = Some(copy.clone()));
     }
 
-    /// Returns the time of the last read of the kept copy that was read least recently.
+    /// Returns the time of the last read of the kept copy that was read least recently; `None` if
+    /// no copy is kept.
     fn oldest(&self) -> Option<u64> {
         self.locked().iter().filter(|copy| copy.tensor.is_some()).map(|copy| copy.last_read).min()
     }

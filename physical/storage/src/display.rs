@@ -9,7 +9,8 @@ use std::fmt;
 
 /// Maximum number of elements of a tensor that is written in full.
 const MAX_ELEMENTS: u64 = 1000;
-/// Number of coordinates written at each end of a mode of a tensor with more elements.
+/// Number of coordinates written at each end of a mode with more than twice this number, in a
+/// tensor with more than [`MAX_ELEMENTS`].
 const EDGE: u64 = 3;
 /// Maximum number of entries of a list that is written in full.
 const MAX_ENTRIES: usize = 20;
@@ -26,7 +27,8 @@ impl fmt::Display for Tensor {
     ///
     /// A tensor whose format lists coordinates and has no runs is written entry by entry, in
     /// storage order. Other tensors are written as nested lists, as in NumPy. The middle of a large
-    /// tensor is left out. Floats have at most eight decimals; `{:.3}` writes three.
+    /// tensor is left out. Floats outside of structs have at most eight decimals; `{:.3}` writes
+    /// three. If the values cannot be read, the error is written instead.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Err(error) = self.fetch() {
             return write!(f, "the values cannot be read: {error}");
@@ -51,6 +53,7 @@ impl fmt::Display for Tensor {
 
 impl Tensor {
     /// Writes the number of entries, then the entries of [`Tensor::to_triples`], one in each line.
+    /// Of more than [`MAX_ENTRIES`], only the first and the last are written.
     fn fmt_entries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let skip = (!self.is_listed()).then(|| self.fill_test());
         let (mut first, mut last) = (Vec::new(), VecDeque::new());
@@ -104,7 +107,8 @@ impl Tensor {
             true => (0..EDGE).map(Some).chain([None]).chain((size - EDGE..*size).map(Some)).collect(),
             false => (0..*size).map(Some).collect::<Vec<_>>(),
         };
-        // A tensor with an empty mode may have any size in its other modes.
+        // A tensor with an empty mode may have any size in its other modes, so it is written as one
+        // empty list.
         let modes: Vec<Vec<Option<u64>>> = match self.element_count() {
             0 => vec![Vec::new()],
             _ => self.ty().shape.iter().map(shown).collect(),
@@ -144,7 +148,7 @@ fn write_list(
     }
     for (k, i) in mode.iter().enumerate() {
         if k > 0 {
-            // Matrices are separated by an empty line.
+            // Matrices, and lists of matrices, are separated by an empty line.
             let lines = if depth + 2 == modes.len() { 1 } else { 2 };
             write!(f, ",{}{:indent$}", "\n".repeat(lines), "", indent = depth + 1)?;
         }
@@ -210,7 +214,8 @@ impl NumberColumn {
     }
 }
 
-/// Returns the text of a value, with the given number of decimals or at most [`DECIMALS`].
+/// Returns the text of a value. A finite float has the given number of decimals, or at most
+/// [`DECIMALS`].
 fn decimal_text(value: &Scalar, precision: Option<usize>) -> String {
     let float = match value {
         Scalar::F32(v) => f64::from(*v),

@@ -7,7 +7,8 @@ use redpoll_logic::{DType, FormatError, plural};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The arrays given for a tensor do not form a valid tensor. The caller's fault.
+    /// The arrays or dense values given for a tensor do not form a valid tensor, or the number of
+    /// its modes does not suit the request. The caller's fault.
     #[error("invalid tensor: {0}")]
     InvalidTensor(String),
     /// The arrays given for one level of a tensor do not form a valid level. The caller's fault.
@@ -59,8 +60,8 @@ pub enum Error {
     /// An interval level would store more than one run of coordinates below one position. The
     /// caller's fault.
     #[error(
-        "level {level} is an interval level, which stores one run per fiber, but a second run begins at {coordinates:?}: its \
-         coordinates are not adjacent, or its children differ; use a sparse-run-length level"
+        "level {level} is an interval level, which stores one run per fiber, but a second run begins at {coordinates:?}, \
+         which is not adjacent to the first run or has other children; use a sparse-run-length level"
     )]
     SecondRun {
         /// The level, 0 outermost.
@@ -93,8 +94,8 @@ pub enum Error {
         /// The dtype found.
         found: DType,
     },
-    /// A fill value cannot change because entries that are not stored depend on it. The caller's
-    /// fault.
+    /// A fill value cannot change because elements that are not stored have this value. The
+    /// caller's fault.
     #[error("cannot change the fill value: {0}")]
     FillInUse(String),
     /// An array would exceed the memory of the machine. The fault of the dimensions or the format.

@@ -3,8 +3,8 @@
 //!
 //! A struct dtype is one Arrow struct column with the same nesting. Coordinates and values of a COO
 //! tensor are shared with the batch without copies, in both directions. Booleans are copied, since
-//! Arrow packs them into bits. Mapped values, coordinates of 8 or 16 bits, and rows that are not
-//! sorted and distinct are copied, too.
+//! Arrow packs them into bits. Mapped values, values with NULLs, coordinates of 8 or 16 bits, and
+//! rows that are not sorted and distinct are copied, too.
 
 use super::{Array, Duplicates, Tensor, Triples, Values};
 use crate::Error;
@@ -230,8 +230,8 @@ fn is_coo(format: &Format) -> bool {
         && kinds.enumerate().all(|(k, kind)| kind == if k == 0 { LevelKind::SparseList } else { LevelKind::Singleton })
 }
 
-/// Returns a tensor that shares the columns, if its format is COO and the rows are sorted and
-/// distinct.
+/// Returns a tensor that shares the columns, if its format is COO, the rows are sorted and
+/// distinct, and the coordinates are in range. With a pattern leaf, all values must also be `true`.
 fn import_coo(ty: &Arc<TensorType>, indices: &[Array], values: &Values) -> Option<Tensor> {
     if !is_coo(&ty.format) {
         return None;
@@ -330,8 +330,8 @@ pub(super) fn import_values(
     Values::from_scalars(dtype.clone(), &scalars)
 }
 
-/// Appends the primitive columns of a column, depth first. A row with a NULL in any of them becomes
-/// invalid.
+/// Appends the primitive columns of a column, depth first. A NULL, in a primitive or in place of a
+/// struct, is an error or makes its row invalid, as `nulls` says.
 fn flatten(
     name: &str,
     column: &ArrayRef,

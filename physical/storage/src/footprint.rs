@@ -1,8 +1,9 @@
-//! The number of bytes of a tensor, now and in other formats.
+//! The number of bytes of a tensor, now and in other formats, and the number of occupied blocks of
+//! a matrix.
 //!
 //! The arrays of levels are built, so their numbers of bytes are exact for every kind. Values are
-//! counted and not built, since a format that stores adjacent fill values may have many more
-//! values. A format whose arrays would be disproportionately large is not measured.
+//! counted and not built, since a format that stores fill values may have many more values than the
+//! tensor has entries. A format whose arrays would be disproportionately large is not measured.
 
 use super::assemble::assemble_levels;
 use super::structure::{Structure, row_major};
@@ -13,7 +14,7 @@ use crate::levels::level;
 use redpoll_logic::{Format, LeafKind, LevelKind, TensorType};
 use std::collections::HashMap;
 
-/// The entries of a tensor, sorted once for many queries.
+/// The entries of a tensor in row-major order, with their structure, for many queries.
 pub struct Survey {
     ty: TensorType,
     triples: Triples,
@@ -48,8 +49,8 @@ impl Survey {
         &self.structure
     }
 
-    /// Returns the number of bytes of the tensor in a format; `None` if its arrays would be
-    /// disproportionately large.
+    /// Returns the number of bytes of the tensor in a format; `None` if an array could have more
+    /// than `MAX_ELEMENTS` elements, or the number of bytes or positions overflows.
     ///
     /// # Errors
     /// When the format does not fit the tensor or cannot store its entries, or memory is exhausted.
@@ -81,7 +82,7 @@ impl Survey {
             let (traits, full) = (format.kind.traits(), parents.saturating_mul(dimension));
             // A level of entries or runs has at most `elements` positions: each entry, the gap
             // before it, and a gap at the end of each fiber. Arrays of other levels have at most
-            // one element for each coordinate.
+            // one element for each coordinate below each parent.
             let listed = traits.explicit && traits.compact || traits.runs;
             let elements = parents.saturating_add(entries);
             max = max.max(match level(format.kind).arrays() {

@@ -2,21 +2,22 @@
 //! stored element in two modes. A path follows one link of each tensor, from a start coordinate to
 //! an end coordinate. This module estimates the number of (start, end) pairs that paths connect.
 //!
-//! A product of matrices has one element for each pair. Source of the estimate: Horvitz and
-//! Thompson, "A generalization of sampling without replacement from a finite universe". Starts are
-//! drawn in proportion to their number of links, so that a few starts with most of the links do not
-//! distort the estimate.
+//! For example, the product of the matrices along a path has one element for each pair. Source of
+//! the estimate: Horvitz and Thompson, "A generalization of sampling without replacement from a
+//! finite universe". Starts are drawn in proportion to their number of links, so that a few starts
+//! with most of the links do not distort the estimate.
 
 use super::{Links, Tensor};
 use redpoll_logic::statistics::ModeSet;
 
 /// Limit on the number of starts drawn.
 const MAX_STARTS: usize = 64;
-/// Number of starts that are always drawn, however many coordinates are visited.
+/// Number of starts that are drawn in any case, unless the estimate is given up.
 const MIN_STARTS: usize = 8;
-/// Number of visited coordinates after which no further start is drawn.
+/// Number of visited coordinates after which no start beyond [`MIN_STARTS`] is drawn.
 const VISIT_BUDGET: usize = 1 << 14;
-/// Limit on the number of coordinates visited from one start in one step.
+/// Limit on the number of coordinates visited from one start in one step. Beyond the limit, the
+/// estimate is given up.
 const MAX_STEP_VISITS: usize = 1 << 15;
 /// The golden ratio minus 1: the fractional parts of its multiples are evenly spread, for any
 /// number of them.
@@ -42,7 +43,7 @@ impl Tensor {
     }
 
     /// Returns the links, read from the arrays of the levels; `None` if positions do not match the
-    /// stored elements one to one and in order.
+    /// stored elements one to one and in order, or memory is exhausted.
     fn links_from_lists(&self, from: usize, to: usize) -> Option<Vec<(u32, u32)>> {
         let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
         let columns = self.coordinates(self.exact_positions().filter(|_| has_no_runs)?).ok()??;

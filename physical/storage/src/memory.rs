@@ -106,7 +106,8 @@ impl Account for MemoryBudget {
             if bytes > self.limit {
                 return false;
             }
-            // If nothing is left to evict, another thread may have evicted the last buffers.
+            // If nothing is left to evict, another thread may have just evicted the last buffers,
+            // so the charge is tried once more.
             if !evict() {
                 return self.try_charge(bytes);
             }

@@ -21,7 +21,8 @@ enum CountMethod<'a> {
     Lists { ptr: Indices<'a>, idx: Option<Indices<'a>> },
     /// The level has one position for each parent position. Its coordinates are not searched.
     Entries,
-    /// The coordinates themselves, for a first level whose arrays do not give positions.
+    /// The coordinates themselves, for a first level whose arrays do not give positions in the
+    /// order of coordinates.
     Coordinates { dimension: u64 },
 }
 
@@ -60,8 +61,8 @@ impl<'a> PositionCounter<'a> {
     /// Returns the number of innermost positions before an element. `coordinates` are the first
     /// storage coordinates of the element, at most the number given to [`PositionCounter::of`]. A
     /// fiber of a level whose arrays do not give positions counts as one position; if the first
-    /// level is such a level, each of its coordinates counts as one position. The number is
-    /// monotonic in the coordinates.
+    /// level is such a level, or an unordered list, each of its coordinates counts as one position.
+    /// The number does not decrease if a coordinate grows.
     pub fn count_before(&self, coordinates: &[u64]) -> u64 {
         self.count_before_in(0, coordinates)
     }

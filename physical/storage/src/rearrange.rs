@@ -1,5 +1,5 @@
-//! Conversion by rearranging the stored elements of a tensor, whose coordinates are distinct and in
-//! order.
+//! Conversion by rearranging the stored elements of a tensor. The coordinates of the elements are
+//! distinct and in order.
 //!
 //! No elements are combined, checked or dropped, so little memory suffices: coordinates have 32
 //! bits, and are widened to 64 bits only while their level is built. Little memory also saves time:
@@ -70,8 +70,8 @@ fn reorder(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
     Ok(out)
 }
 
-/// Returns the values at `len` positions: those of the elements at `positions`, and the fill value
-/// elsewhere.
+/// Returns the values at `len` positions, one array for each primitive: those of the elements at
+/// `positions`, and the fill value elsewhere.
 fn build_leaf(
     tensor: &Tensor,
     ty: &TensorType,

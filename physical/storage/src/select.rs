@@ -13,8 +13,9 @@ impl Tensor {
 
     /// Returns the values of the elements at which a mask is true, in row-major order. Returns
     /// `None` unless the mask is boolean and is false at coordinates that are not stored. Also
-    /// returns `None` unless both tensors are stored in row-major order and share their levels. The
-    /// result of an elementwise query shares the levels of its operand.
+    /// returns `None` unless both tensors have values, one for each stored element, in row-major
+    /// order, and share the arrays of their levels. For example, the result of an elementwise query
+    /// shares the arrays of its operand.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.

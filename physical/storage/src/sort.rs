@@ -1,4 +1,4 @@
-//! Sorting of entries by their storage coordinates.
+//! Sorting of entries by their storage coordinates, and of numbers.
 //!
 //! The coordinates of an entry are packed into one key, one bit field for each mode, with the
 //! entry's number in the lowest bits. Keys are radix-sorted from the least significant digit: each
@@ -180,7 +180,7 @@ pub fn order_of_numbers(keys: &[u64], order: &mut Vec<u64>) -> Result<(), Error>
     Ok(())
 }
 
-/// Sorts keys by the `bits` bits above the lowest `low` bits.
+/// Sorts keys by the `bits` bits above the lowest `low` bits. The sort is stable.
 fn sort_by_digits<K: SortKey>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K>, Error> {
     let passes = bits.div_ceil(DIGIT_BITS);
     let digits: Vec<(u32, u32)> = (0..passes).map(|p| (bits * p / passes, bits * (p + 1) / passes)).collect();

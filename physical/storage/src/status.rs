@@ -20,7 +20,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Returns the message for users, with a remedy.
+            /// Returns the message for users, with a remedy if there is one.
             pub fn reason(self) -> &'static str {
                 match self {
                     $(Status::$variant => $reason,)*
@@ -33,9 +33,9 @@ macro_rules! statuses {
 statuses! {
     /// All work is done.
     Done = 0, "done", "all work is done";
-    /// An allocation exceeded the memory limit.
+    /// An allocation exceeded the memory limit, or the memory of the machine.
     OutOfMemory = 1, "out_of_memory",
-        "a result exceeds the memory limit; raise the limit or request a sparser format";
+        "an array exceeds the memory limit or the memory of the machine; raise the limit or request a sparser format";
     /// The caller asked to stop.
     Cancelled = 2, "cancelled", "the caller cancelled it";
     /// A position or coordinate does not fit the width of its array.
@@ -54,7 +54,7 @@ statuses! {
 }
 
 impl Status {
-    /// Returns the status with the given number.
+    /// Returns the status with the given number, if there is one.
     pub fn from_code(code: i32) -> Option<Status> {
         Status::ALL.iter().copied().find(|s| *s as i32 == code)
     }

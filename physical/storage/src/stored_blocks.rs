@@ -30,9 +30,11 @@ pub struct StoredBlocks {
 
 /// The bounds of blocks as tensors, for kernels that read them.
 pub struct BlockBounds {
-    /// The first round of each block, see [`StoredBlocks::begins_type`].
+    /// The first round of each block, and the end of the last block: see
+    /// [`StoredBlocks::begins_type`].
     pub begins: Tensor,
-    /// The number of blocks of each fiber, unless it is given: see [`StoredBlocks::counts_type`].
+    /// The number of blocks of each fiber, unless the partition gives this number: see
+    /// [`StoredBlocks::counts_type`].
     pub counts: Option<Tensor>,
 }
 
@@ -59,8 +61,8 @@ impl StoredBlocks {
         Some(self.fiber_type(of, Some((kind, size)), rounds as i64))
     }
 
-    /// Returns the type of the tensor with the number of blocks of each fiber, if it depends on the
-    /// stored elements.
+    /// Returns the type of the tensor with the number of blocks of each fiber; `None` if the
+    /// partition gives this number.
     pub fn counts_type(&self, of: &TensorType) -> Option<TensorType> {
         matches!(self.blocks, BlockPartition::Of(_)).then(|| self.fiber_type(of, None, 1))
     }
@@ -81,14 +83,14 @@ impl StoredBlocks {
 
 impl Tensor {
     /// Returns the bounds of blocks of the stored elements. Blocks may be empty if their number is
-    /// given.
+    /// given, or if their fiber has no elements.
     ///
     /// # Errors
     /// [`Error::TooLarge`] when the bounds do not fit in memory.
     ///
     /// # Panics
-    /// When the tensor does not have the modes, or they have too many coordinates: see
-    /// [`StoredBlocks::rounds`].
+    /// When the tensor does not have the modes, or there are too many rounds or blocks: see
+    /// [`StoredBlocks::begins_type`].
     pub fn block_bounds(&self, stored: &StoredBlocks) -> Result<BlockBounds, Error> {
         let begins_type = stored.begins_type(self.ty()).expect("the rounds can be counted");
         let rounds = stored.rounds(self.ty()).expect("the rounds can be counted");

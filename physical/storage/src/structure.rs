@@ -61,7 +61,7 @@ pub enum MatrixSymmetry {
     Exact,
     /// The coordinates are those of the transpose, but some value differs.
     Pattern,
-    /// Some coordinates are not among those of the transpose.
+    /// Some coordinates are not among those of the transpose, or the matrix is not square.
     None,
 }
 
@@ -98,7 +98,7 @@ impl Tensor {
     }
 }
 
-/// Returns the entries of a tensor, sorted row-major.
+/// Returns the entries of a tensor, as [`Structure`] defines them, sorted row-major.
 pub(super) fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
     let triples = tensor.to_triples()?;
     let columns = triples.coordinates.iter().map(|c| Cow::Borrowed(&c[..])).collect();
@@ -190,8 +190,9 @@ fn matrix_symmetry(triples: &Triples) -> MatrixSymmetry {
     if same { MatrixSymmetry::Exact } else { MatrixSymmetry::Pattern }
 }
 
-/// Compares entries that are sorted row-major with the entries after an exchange of two modes. For
-/// ranks above 2, the columns of the modes are exchanged and the entries are sorted again.
+/// Compares entries that are sorted row-major with the entries after an exchange of two modes,
+/// which match only if the modes have equal sizes. For ranks above 2, the columns of the modes are
+/// exchanged and the entries are sorted again.
 pub(super) fn symmetry(triples: &Triples, a: usize, b: usize) -> Result<MatrixSymmetry, Error> {
     if triples.shape[a] != triples.shape[b] {
         return Ok(MatrixSymmetry::None);

@@ -1,5 +1,5 @@
-//! Totals of a tensor: numbers of positions, the number of elements that differ from the fill
-//! value, and the sum of all elements.
+//! Totals of a tensor: numbers of positions, of stored elements and of elements that differ from
+//! the fill value, and the sum of all elements.
 
 use super::array::{match_width, prim_bits};
 use super::{Array, Tensor};
@@ -167,7 +167,7 @@ impl Tensor {
     /// equals -0.0 unless in a struct.
     ///
     /// # Errors
-    /// Those of [`Tensor::fetch`].
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`].
     pub fn count_differing_from_fill(&self) -> Result<u64, Error> {
         self.fetch()?;
         let mut count = 0;
@@ -190,7 +190,7 @@ impl Tensor {
     /// counts as 1. `None` for structs.
     ///
     /// # Errors
-    /// Those of [`Tensor::fetch`].
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`].
     pub fn sum(&self) -> Result<Option<f64>, Error> {
         self.fetch()?;
         let Some(fill) = self.ty.fill.to_f64() else { return Ok(None) };

@@ -1,4 +1,6 @@
-//! Construction of tensors from arrays: checks all properties that kernels rely on.
+//! Construction of tensors from arrays, and the checks of all properties that kernels rely on.
+//! Arrays that redpoll built are checked in debug builds only; arrays that were validated earlier
+//! are not checked again.
 
 use super::values::check_bools;
 use super::{Array, Tensor};
@@ -29,8 +31,8 @@ impl Tensor {
         tensor
     }
 
-    /// Returns a tensor from arrays of a file that were validated earlier: their loaders reject
-    /// other bytes.
+    /// Returns a tensor from arrays of a file that were validated earlier. Loaders reject bytes
+    /// that have changed since then; [`Tensor::check_files`] reports changes of mapped arrays.
     pub fn of_validated_file(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
         Tensor::of_parts(ty, levels, leaf)
     }

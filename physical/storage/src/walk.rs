@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 impl Tensor {
     /// Calls `visit(coordinates, position)` for each stored element of the tensor, in storage
-    /// order. Full levels store all their coordinates, including those with the fill value; padding
-    /// is left out.
+    /// order. Stored elements may have the fill value: dense levels, for example, store all
+    /// coordinates of their fibers. Padding is left out.
     pub fn for_each_stored(&self, mut visit: impl FnMut(&[u64], u64)) {
         let shape = &self.ty.shape;
         if self.ty.format.has_padding(shape) {
@@ -102,8 +102,9 @@ impl Tensor {
         self.walk_levels(depth, fiber, storage, &mut |storage, positions| positions.for_each(|p| visit(storage, p)));
     }
 
-    /// Calls `visit(coordinates, positions)` for all stored coordinates of the first
-    /// `storage.len()` levels, with the positions below these coordinates.
+    /// Calls `visit(coordinates, positions)` for all stored coordinates of the levels from `depth`
+    /// to `storage.len()` below the positions `fiber`, with the positions below these coordinates.
+    /// The first `depth` coordinates are those in `storage`.
     pub(super) fn walk_levels(
         &self,
         depth: usize,
@@ -135,8 +136,8 @@ impl Tensor {
     /// Returns the value at the given coordinates.
     ///
     /// # Errors
-    /// Those of [`Tensor::fetch`], and when the number of coordinates is wrong, or they are outside
-    /// the shape.
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when the number of coordinates
+    /// is wrong, or they are outside the shape.
     pub fn get(&self, coordinates: &[u64]) -> Result<Scalar, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
@@ -175,7 +176,7 @@ impl Tensor {
         found
     }
 
-    /// Returns whether the last level lists its coordinates, so that a stored fill value is
+    /// Returns whether the last level lists its coordinates. If it does, a stored fill value is
     /// intentional.
     pub(crate) fn is_listed(&self) -> bool {
         self.ty.format.levels.last().is_some_and(|l| l.kind.traits().explicit)
@@ -183,8 +184,9 @@ impl Tensor {
 
     /// Returns the stored elements and their values, in storage order.
     ///
-    /// If the last level is dense, a band or run-length, elements with the fill value are left out.
-    /// All other levels list their coordinates, so fill values were stored explicitly and are kept.
+    /// If the last level is dense, a band or run-length, or the tensor has rank 0, elements with
+    /// the fill value are left out. Last levels of other kinds list their coordinates, so fill
+    /// values were stored explicitly and are kept.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
@@ -290,7 +292,7 @@ impl Tensor {
     /// elements, or if positions do not match the stored elements one to one.
     ///
     /// # Errors
-    /// When the fill value has another dtype than the values, or memory is exhausted.
+    /// Those of [`Tensor::fetch`], and when the fill value has another dtype than the values.
     pub fn with_values(&self, values: &Array, fill: Scalar) -> Result<Option<Tensor>, Error> {
         self.fetch()?;
         if self.exact_positions() != Some(values.len()) {

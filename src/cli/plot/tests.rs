@@ -46,8 +46,8 @@ fn texts(scene: &Scene) -> Vec<&str> {
     scene.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None }).collect()
 }
 
-/// Asserts that a scene can be written as SVG and as PNG, and that the PNG has the pixels of the
-/// scene.
+/// Asserts that a scene can be written as well-formed SVG and as PNG, that the PNG has the pixels
+/// of the scene, and that no rectangle leaves the page.
 fn check(scene: &Scene) {
     let svg = String::from_utf8(PictureFormat::Svg.encode(scene)).unwrap();
     let mut reader = Reader::from_str(&svg);
@@ -91,7 +91,8 @@ fn entries_are_at_their_places() {
     }
 }
 
-/// Asserts that tensors of any size and rank have a picture of every kind, whose size is bounded.
+/// Asserts that tensors of extreme shapes can be drawn as every kind of picture, of bounded size,
+/// and that a scalar can be drawn.
 #[test]
 fn all_shapes_are_drawn() {
     let n = 1_000_000_000;
@@ -135,8 +136,8 @@ fn crowded_pixels_are_darker() {
     assert!(texts(&scene).contains(&"50"), "{:?}", texts(&scene));
 }
 
-/// Asserts that the titles name the modes that are drawn, and that entries are counted along the
-/// other modes.
+/// Asserts that the titles name the modes that are drawn, and that the caption has the shape and
+/// the number of entries of the whole tensor.
 #[test]
 fn titles_name_the_modes() {
     let cube = tensor(&[4, 5, 6], &[&[0, 1, 2], &[0, 1, 3], &[3, 4, 5]]);
@@ -150,7 +151,7 @@ fn titles_name_the_modes() {
     assert!(texts(&scene(&tensor(&[2, 2], &[]), &[])).contains(&"row"));
 }
 
-/// Asserts the rectangles and texts of the bars of a histogram.
+/// Asserts the descriptions and heights of the bars of a histogram, and the texts of its scene.
 fn check_bars(tensor: &Tensor, options: &[&str], expected: &Expect) {
     let scene = scene(tensor, options);
     check(&scene);

@@ -11,9 +11,10 @@ use std::path::Path;
 struct Command {
     /// The names; the help lists the first name with the arguments, then the other names.
     names: &'static [&'static str],
-    /// The names of the arguments.
+    /// The arguments as the help shows them: in brackets if they are optional, empty if the command
+    /// takes none.
     args: &'static str,
-    /// The effect.
+    /// The effect, as the help describes it.
     help: &'static str,
     action: Action,
 }
@@ -106,7 +107,7 @@ pub(super) async fn run_command(
     let usage = || {
         let what = match arg {
             "" => format!("`{name}` needs arguments"),
-            _ => format!("unknown arguments `{arg}` of `{name}`"),
+            _ => format!("invalid arguments `{arg}` of `{name}`"),
         };
         CommandFailure::new(what, format!("write `{}`", command.synopsis()))
     };

@@ -38,7 +38,8 @@ impl NameCompleter {
         NameCompleter { names, ..NameCompleter::default() }
     }
 
-    /// Returns the start of the word before `end`, and the words that continue it.
+    /// Returns the start of the word before `end`, and the names and keywords that begin with the
+    /// word, in upper or lower case. There are none if the word is empty.
     fn words(&self, line: &str, end: usize) -> (usize, Vec<Pair>) {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let start = line[..end].char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(end, |(at, _)| at);
@@ -62,7 +63,8 @@ impl NameCompleter {
     }
 }
 
-/// Returns whether a name must be quoted in SQL.
+/// Returns whether the characters of a name require quotes in SQL. Names that are keywords are not
+/// recognized.
 fn needs_quotes(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         || name.contains(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))

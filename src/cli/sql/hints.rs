@@ -13,7 +13,7 @@ impl From<DataFusionError> for CommandFailure {
     }
 }
 
-/// Parts of messages, with the hint for each. The first part that a message contains decides.
+/// Parts of messages, with the hint for each. The first row whose part occurs in a message decides.
 const HINTS: [(&str, &str); 12] = [
     (
         "Parser error: the file",
@@ -35,7 +35,7 @@ const HINTS: [(&str, &str); 12] = [
     ("Unsupported SQL statement: SHOW", "`SHOW TABLES`, `SHOW COLUMNS FROM NAME`, and `SHOW ALL` for the options"),
 ];
 
-/// Returns the hint for an error.
+/// Returns the hint for an error, or `None` if the message suffices.
 fn hint(error: &DataFusionError) -> Option<String> {
     let text = error.to_string();
     if let Some((_, hint)) = HINTS.iter().find(|(part, _)| text.contains(*part)) {
@@ -88,7 +88,7 @@ fn hint(error: &DataFusionError) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Returns the hint for a missing file without a similar file: the current folder.
+/// Returns the hint for a path at which there are no files: the current folder.
 fn current_folder_hint() -> Option<String> {
     let folder = std::env::current_dir().ok()?;
     Some(format!("relative paths start at the current folder, {}", folder.display()))

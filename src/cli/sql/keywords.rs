@@ -62,9 +62,9 @@ pub(super) const KEYWORDS: [&str; 53] = [
     "WITH",
 ];
 
-/// Returns the hint on a missing `SELECT`, or on a misspelled keyword at the position of a syntax
-/// error or right before the position. In `FROM t WERE x`, the parser accepts `WERE` as an alias of
-/// `t`, so the error is at `x`.
+/// Returns the hint on a `SELECT` that is missing before `WHERE`, or on a misspelled keyword at the
+/// position of a syntax error or right before the position. In `FROM t WERE x`, the parser accepts
+/// `WERE` as an alias of `t`, so the error is at `x`.
 pub(super) fn keyword_hint(text: &str, message: &str) -> Option<String> {
     let position = error_position(message)?;
     if message.contains("found: WHERE") && text.trim_start().to_uppercase().starts_with("FROM") {
@@ -90,7 +90,8 @@ fn error_position(message: &str) -> Option<Location> {
     Some(Location { line: line.parse().ok()?, column: column.parse().ok()? })
 }
 
-/// Returns the keyword that is most similar to a word of at least three letters.
+/// Returns the keyword that is most similar to a word. Words of fewer than three bytes have no
+/// similar keyword.
 fn similar_keyword(word: &str) -> Option<String> {
     let unknown = logic::Error::unknown("keyword", &word.to_uppercase(), KEYWORDS);
     match unknown {

@@ -35,8 +35,8 @@ pub(super) struct RowStyle {
     pub(super) mode: OutputMode,
     /// The text of NULL in tables.
     pub(super) null: String,
-    /// The maximum number of printed rows of a table: half of them are the first rows, the others
-    /// the last rows. `None` means no limit.
+    /// The maximum number of printed rows of a table: half of them, rounded up, are the first rows,
+    /// the others the last rows. `None` means no limit.
     pub(super) max_rows: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ impl RowStyle {
 /// Number of rows that are formatted between checks for Ctrl-C.
 const ROWS_PER_CHECK: usize = 256;
 
-/// Prints the rows of batches, which have one schema, until `stop` is set.
+/// Prints the rows of batches, which have one schema. Fails as cancelled once `stop` is set.
 pub(super) fn print(
     style: &RowStyle,
     batches: &[RecordBatch],
@@ -129,8 +129,8 @@ fn rows_of(batches: &[RecordBatch], start: usize, count: usize) -> Vec<RecordBat
     found
 }
 
-/// Prints a table with borders, with columns as wide as their widest values, and a line of dots
-/// between two groups of rows.
+/// Prints a table with borders, with columns as wide as their widest name or value, and a row of
+/// dots between two groups of rows. Prints nothing if there are no batches.
 fn table<const GROUPS: usize>(
     groups: [impl Iterator<Item = Result<RecordBatch, CommandFailure>>; GROUPS],
     batches: &[RecordBatch],
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Asserts that output stops when the flag is set.
+    /// Asserts that printing fails without output if the flag is set from the start.
     #[test]
     fn output_stops_when_the_flag_is_set() {
         let rows = [batch(vec![Some("a"); 1000])];

@@ -1,5 +1,5 @@
-//! The REPL: multi-line statements that end with `;`, a history, and commands that start with a
-//! dot.
+//! The REPL: multi-line statements that end with `;`, a history, and commands that start with a dot
+//! or a backslash.
 
 use super::super::failure::CommandFailure;
 use super::StatementRuntime;
@@ -14,9 +14,9 @@ use rustyline::history::FileHistory;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// Reads statements from standard input and runs them until the end of the input. Without a
-/// terminal, failures name the statement and its line, and the command fails if a statement has
-/// failed.
+/// Reads statements and commands from standard input and runs them until the input or the session
+/// ends. Without a terminal, the failure of a statement names the statement and its line, and
+/// `redpoll sql` fails at the end if a statement or a command has failed.
 pub(super) fn repl(
     runtime: &StatementRuntime,
     database: &Database,
@@ -144,7 +144,9 @@ enum LineAction {
     Statements(String),
 }
 
-/// Adds a line to the current statement, and takes the statement if it is complete.
+/// Adds a line to the current statement, and takes the statement if it is complete. Commands
+/// between statements are not added, nor are `quit` and `exit`, except within a string, a quoted
+/// name or a comment.
 fn take_line(statement: &mut String, line: &str) -> LineAction {
     let word = line.trim().trim_end_matches(';').to_ascii_lowercase();
     let is_end = matches!(word.as_str(), "quit" | "exit");
@@ -180,7 +182,7 @@ fn print_note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Returns the path of the history.
+/// Returns the path of the history, or `None` if the user has no home folder.
 fn history_file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let base = etcetera::choose_base_strategy().ok()?;

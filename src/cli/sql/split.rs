@@ -11,7 +11,8 @@ pub(super) struct StatementText {
     pub(super) line: u64,
     /// The column at which the statement starts, counted from 1.
     pub(super) column: u64,
-    /// The text of the statement, without the semicolon.
+    /// The text of the statement, without the semicolon, and without the blanks and comments around
+    /// the statement.
     pub(super) text: String,
 }
 
@@ -20,11 +21,11 @@ pub(super) struct StatementText {
 pub(super) enum Completeness {
     /// Only blanks and comments.
     Empty,
-    /// The last statement is incomplete.
+    /// The last statement does not end with a semicolon.
     Incomplete,
     /// A string, a quoted name or a comment is not closed.
     OpenToken,
-    /// All statements are complete.
+    /// The last statement ends with a semicolon.
     Complete,
 }
 

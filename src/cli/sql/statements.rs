@@ -24,7 +24,7 @@ use tokio::task::AbortHandle;
 pub(super) struct OutputOptions {
     /// The style of rows.
     pub(super) rows: RowStyle,
-    /// The number of repeated runs after the first.
+    /// The number of repeated runs of each query after its first run.
     pub(super) repeat: u32,
     /// Whether to print a line with the time of each statement.
     pub(super) timing: bool,
@@ -61,7 +61,8 @@ pub(super) async fn run_text(
 }
 
 /// Runs a part of a script as [`run_text`] does, and adds the number of its statements to the
-/// position. Each failure names the statement and its line in the script.
+/// position. A failure names the statement and its line in the script; if the text cannot be split
+/// into statements, the failure has only the line and column of the error.
 pub(super) async fn run_part(
     database: &Database,
     text: &str,
@@ -200,7 +201,8 @@ fn lacks_aggregate(plan: &LogicalPlan) -> Result<bool, DataFusionError> {
     Ok(has_work && !has_aggregate)
 }
 
-/// Runs a statement and prints its rows.
+/// Runs a statement and prints its rows. Also writes to standard error: the reasons why aggregates
+/// are not claimed, for `EXPLAIN`, and the times, if the options request them.
 async fn run_statement(
     database: &Database,
     statement: CliStatement,
@@ -279,7 +281,8 @@ impl Drop for Interruption {
 }
 
 /// Runs a statement in its own task, so that Ctrl-C takes effect at once. A cancelled task
-/// continues in the background until it yields.
+/// continues in the background until it yields. Returns at least one batch, from which the schema
+/// is known.
 async fn run(database: &Database, statement: CliStatement) -> Result<Vec<RecordBatch>, CommandFailure> {
     let database = database.clone();
     let rows = tokio::spawn(with_deep_stack(async move {

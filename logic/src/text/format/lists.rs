@@ -117,7 +117,7 @@ fn check_rank(s: &Sexpr, expected: usize, rank: usize) -> Result<(), Error> {
     Err(s.error(format!("{s} is a format for {expected} modes, but the tensor has {rank}")))
 }
 
-/// Reads `(KIND FLAG.. LEVELS)`; level k stores mode k.
+/// Reads nested levels `(KIND FLAG.. LEVELS)` down to the leaf; level k stores mode k.
 fn parse_levels(s: &Sexpr) -> Result<Format, Error> {
     let (mut current, mut levels) = (s, Vec::new());
     let leaf = loop {

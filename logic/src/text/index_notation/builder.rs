@@ -11,7 +11,8 @@ use crate::scalar::Scalar;
 use crate::text::Catalog;
 use std::sync::Arc;
 
-/// Casts values to the primitive in which their sums and products are computed.
+/// Casts values to the primitive in which folds by `+` and `*` are computed; returns structs
+/// unchanged.
 fn widen(expr: Expr) -> Result<Expr, Error> {
     match expr.info().dtype.prim() {
         Some(prim) => expr.cast(&prim.widened().into()),

@@ -6,15 +6,17 @@
 //! VALUE     := SUM [("<" | "<=" | ">" | ">=" | "==" | "!=") SUM]
 //! SUM       := TERM (("+" | "-") TERM)..
 //! TERM      := FACTOR (("*" | "/") FACTOR)..
-//! FACTOR    := ["-"] (NUMBER | ACCESS | INDEX | OPERATOR "(" VALUE ("," VALUE).. ")" | "(" VALUE ")")
+//! FACTOR    := "-" FACTOR | NUMBER | ACCESS | INDEX | "(" VALUE ")"
+//!            | OPERATOR "(" VALUE ("," VALUE).. ")"
 //! ACCESS    := NAME "(" INDEX ("," INDEX).. ")" | NAME
 //! ```
 //!
 //! The words `true`, `false`, `inf` and `nan` are numbers, too. A repeated index selects a
 //! diagonal. An index that is not on the left is summed over, separately in each term of a sum:
-//! `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within a product is an error if
-//! only some of its terms have an index that is summed over, and no other factor has this index.
-//! Booleans and integers are summed in 64 bits. An operator before `=` folds the whole right side:
+//! `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. With a plain `=`, a sum within a
+//! product is an error if only some of its terms have an index that is summed over, and no other
+//! factor has this index. For booleans and integers, sums over indices are computed in 64 bits, and
+//! so are `+=` and `*=`. The operator in front of `=`, if any, folds the whole right side, as in
 //! `d(i) min= A(i,k) + x(k)`. An index without a tensor denotes its coordinate. Statements read the
 //! results of earlier statements; a plan produces the results that no later statement reads.
 //!
@@ -37,8 +39,8 @@ use builder::ExprBuilder;
 use parser::StatementParser;
 use std::sync::Arc;
 
-/// Returns whether a text is index notation: a text that begins with neither the list nor a comment
-/// of a plan.
+/// Returns whether a text is index notation: its first character is neither `(`, which begins a
+/// plan, nor `;`, which begins a comment of a plan.
 pub(super) fn is_index_notation(text: &str) -> bool {
     strip_byte_order_mark(text).trim_start().starts_with(|c: char| !matches!(c, '(' | ';'))
 }
@@ -418,7 +420,7 @@ mod tests {
                 "error: line 1, column 1: operator `-` cannot fold values of dtype f64: it has no identity to start from; fold with `+=`, and subtract or negate the result in another statement"
             ],
         );
-        // No index is folded over, so that the operator would have no effect.
+        // The statement folds over no index, so the operator would have no effect.
         check(
             "y(i) -= b(i)",
             &expect![

@@ -12,8 +12,8 @@ use crate::sexpr::strip_byte_order_mark;
 /// A parser of the statements of a text.
 pub(super) struct StatementParser<'t> {
     cursor: TextCursor<'t>,
-    /// Number of open parentheses and leading signs around the current value. The value may contain
-    /// line breaks if the number is positive.
+    /// Number of open parentheses and leading signs around the current value; the parentheses of
+    /// subscripts do not count. The value may contain line breaks if the number is positive.
     depth: usize,
 }
 
@@ -226,7 +226,8 @@ impl<'t> StatementParser<'t> {
                 Some(')') => break,
                 Some('(') => {
                     let advice = match called_operator(name) {
-                        // An operator is called where the result of the statement is expected.
+                        // Only the left side of a statement reads subscripts after the name of an
+                        // operator.
                         Some(_) => STATEMENT_FORM.to_owned(),
                         None => {
                             format!("; `{name}` is not an operator, so its subscripts must be indices{}", advice(name))

@@ -1,5 +1,5 @@
 //! Rules that merge aggregates, split aggregates, and replace the aggregate of a repeated value by
-//! a multiple of the value. A fourth rule flattens nested calls of one operator.
+//! the value or a multiple of it. A fourth rule flattens nested calls of one operator.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
 use crate::term::is_regroupable;

@@ -1,5 +1,6 @@
 //! Variable elimination: aggregates are pulled out of products, and pushed to the factors that
-//! depend on their fields.
+//! depend on their fields. A third rule turns the cast of a conjunction into a product of casts,
+//! which the other rules can then use.
 //!
 //! The e-graph is the memo of the dynamic program: the terms that remain after eliminating a set of
 //! fields in different orders are in one class. Source: Deeds, Ahrens, Suciu, "Galley: Modern Query
@@ -189,7 +190,9 @@ fn elimination_steps_in(
     fold.bound.iter().filter_map(step).collect()
 }
 
-/// Pushes the fold over a slot to the arguments that have the slot.
+/// Pushes the fold over a slot to the arguments that have the slot. `None` if no argument has the
+/// slot, if the product does not distribute over the fold, or if the arguments with the slot cannot
+/// be separated from others.
 fn push_fold(
     site: &MatchSite<'_>,
     (product, args): (&Op, &[ClassUse]),

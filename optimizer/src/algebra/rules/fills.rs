@@ -68,6 +68,7 @@ fn differs(arg: &ClassUse, fill: &Scalar, mode: FloatMode) -> TermDraft {
 }
 
 /// Drafts the fold of the fills among `all` values; `count` of these values differ from the fill.
+/// `None` if the fold of a repeated value has no short form for the fill.
 fn repeated_fill(
     op: &Op,
     (fill, identity): (&Scalar, &Scalar),

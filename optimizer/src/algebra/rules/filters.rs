@@ -134,7 +134,8 @@ fn filter(site: &mut MatchSite<'_>, node: &ScopedNode) {
 }
 
 /// Drafts a mask that leaves the factor `of` unchanged where the factor `by` is not fill, and
-/// annihilates `of` elsewhere. `None` if no [`Filter`] exists for the two factors.
+/// annihilates `of` elsewhere. `None` if no [`Filter`] exists for the two factors, or if the fill
+/// of `by` is not the annihilator.
 fn filter_mask(site: &MatchSite<'_>, of: &ClassUse, by: &ClassUse, [one, none]: [&Scalar; 2]) -> Option<TermDraft> {
     let leaf = |u: &ClassUse| {
         let mut nodes = site.graph[u.class].iter();

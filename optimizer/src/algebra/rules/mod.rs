@@ -1,4 +1,4 @@
-//! The rules of the algebra as tables, one file per subject.
+//! The rules of the algebra as tables, one file or folder for each group of rules.
 //!
 //! A rule matches a node of a class and the nodes of its children's classes, and drafts equal
 //! terms. Each rule has its equation beside its name. In equations, `+` and `*` stand for any two
@@ -93,8 +93,8 @@ pub(super) fn eliminations(graph: &AlgebraGraph, class: Id, node: &ENode) -> Vec
 
 impl RewriteRule {
     /// Adds the rule's terms for some nodes of a class, until the graph's index has more than
-    /// `max_size` nodes. A node can have as many terms as the product of the numbers of nodes in
-    /// its child classes.
+    /// `max_size` nodes, or another limit is reached. A node can have as many terms as the product
+    /// of the numbers of nodes in its child classes.
     pub(super) fn apply(
         &self,
         graph: &mut AlgebraGraph,
@@ -148,7 +148,8 @@ impl MatchSite<'_> {
         self.propose_in(self.scope.clone(), draft);
     }
 
-    /// Proposes a term in a scope that contains the reduced slots of a fold.
+    /// Proposes a term in a scope that contains the reduced slots of a fold. Terms after the first
+    /// [`MAX_DRAFTS`] are dropped.
     fn propose_in(&mut self, scope: SlotScope, draft: TermDraft) {
         if self.drafts.len() < MAX_DRAFTS {
             self.drafts.push((draft, scope));
@@ -200,8 +201,8 @@ impl MatchSite<'_> {
         can_regroup.then(|| op.fold_identity(dtype, self.mode())).flatten()
     }
 
-    /// Returns whether `outer` distributes over `inner` in the argument with index `at`, with all
-    /// values of one dtype.
+    /// Returns whether `outer` distributes over `inner` in the argument with index `at`, and the
+    /// result has the dtype of this argument.
     fn distributes(&self, outer: &Op, args: &[ClassUse], at: usize, inner: &Op) -> bool {
         let dtype = self.dtype(&args[at]);
         let result = outer.signature(&args.iter().map(|a| self.dtype(a).clone()).collect::<Vec<_>>());

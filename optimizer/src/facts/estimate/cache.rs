@@ -49,8 +49,8 @@ type OccupancyEntry = (Arc<TensorType>, Rc<ModeOccupancy>);
 pub(crate) struct EstimateCache {
     terms: RefCell<FxHashMap<Term, TermResults>>,
     occupancy: RefCell<FxHashMap<OccupancyKey, OccupancyEntry>>,
-    /// Profiles by schema and bound slots (as bits), over the field names of the schema's first
-    /// instance.
+    /// Profiles by schema, bound slots (as bits) and kind, each over the field names of the
+    /// instance for which it was computed.
     profiles: RefCell<FxHashMap<(usize, u64, SupportKind), NamedProfile>>,
     /// Results by schema.
     schemas: RefCell<FxHashMap<usize, Rc<SchemaResults>>>,
@@ -147,7 +147,8 @@ impl EstimateCache {
         occupancy
     }
 
-    /// Returns the results that do not depend on the bound fields; computed once per schema.
+    /// Returns the results that do not depend on the bound fields; computed once per schema, or per
+    /// term without a schema.
     pub(super) fn summary(&self, term: &Term, mode: FloatMode) -> Rc<TermSummary> {
         let instance = match self.terms.borrow().get(term) {
             Some(TermResults { summary: Some(cached), .. }) => return cached.clone(),
@@ -214,7 +215,8 @@ impl EstimateCache {
         counts
     }
 
-    /// Returns the factor of a term over these bound fields; computed once.
+    /// Returns the factor of a term over the bound fields of the query; computed once, unless the
+    /// term has more than 64 fields.
     pub(super) fn factor(
         &self,
         term: &Term,

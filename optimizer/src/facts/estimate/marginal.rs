@@ -38,7 +38,8 @@ pub(crate) enum MarginalKind {
     /// The sum of several marginals, each with its fraction of coordinates; `None` stands for
     /// evenly spread entries.
     Sum(Vec<(FloatBits, Option<Marginal>)>),
-    /// The coordinates over the fields of `own` and `others` that the throws hit at least once.
+    /// The coordinates over the fields of `own` and `others` that the throws hit at least once,
+    /// counted at each coordinate of the field of `own`.
     Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
     /// The pairs of a coordinate of one field and a later or earlier coordinate of another.
     Ordered { pair: FieldPair, side: PairSide },
@@ -342,7 +343,7 @@ fn divide_by_mean(mut weights: Vec<f32>) -> Weights {
 }
 
 /// Returns the marginal of `mode` among the storage modes `of`; `None` if all levels down to the
-/// last of these modes are full, so that the marginal is even.
+/// last of these modes are full, which makes the marginal even.
 pub(crate) fn stored_marginal(tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
     let level_count = of.iter().max().map_or(0, |last| last + 1);
     let is_full = ty.format.levels[..level_count].iter().all(|l| l.kind.traits().full);

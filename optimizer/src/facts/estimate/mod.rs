@@ -2,7 +2,8 @@
 //!
 //! `profile` computes the estimates. `marginal` refines them for skewed entries, `order` for
 //! comparisons of coordinates, and `path` for products along tensors with two modes. `upper_bound`
-//! computes upper bounds, which always hold.
+//! computes upper bounds, which always hold. `cache` keeps results for the terms of the nest being
+//! planned.
 
 mod cache;
 mod marginal;
@@ -83,7 +84,8 @@ impl Facts<'_> {
         self.profile(term, ProfileQuery { sizes, bound: &|_| true, kind: SupportKind::Stored }).fraction
     }
 
-    /// Returns the fraction of coordinates over the bound fields at which an output is written.
+    /// Returns the estimated fraction of coordinates over the bound fields under which an output is
+    /// written.
     pub(crate) fn written_fraction(&self, target: &Target, sizes: &Sizes, bound: &BoundFields) -> f64 {
         if self.skips_fill(target) { self.support(&target.value, sizes, bound) } else { 1.0 }
     }
@@ -123,7 +125,7 @@ impl Facts<'_> {
     }
 }
 
-/// Collects each access for which the term is fill wherever the access is fill.
+/// Collects the accesses, outside of folds, for which the term is fill wherever the access is fill.
 pub(crate) fn conjuncts<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),

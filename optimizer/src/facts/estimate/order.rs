@@ -165,7 +165,8 @@ pub(crate) fn difference(args: &[Term]) -> Option<Affine> {
     form(x)?.checked_plus(&form(y)?.checked_times(-1)?)
 }
 
-/// Returns the fraction of coordinates at which a comparison of two coordinates is true.
+/// Returns the fraction of coordinates at which a comparison of two coordinates is true. `None` for
+/// other operators and terms, for a constant difference, and if a field is not bound.
 pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_>) -> Option<f64> {
     let Op::Builtin(op) = op else { return None };
     let difference = difference(args)?;
@@ -186,7 +187,8 @@ pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_
 
 /// Returns the fractions of coordinates at which a form is negative, and at which the form is zero.
 /// A normal distribution with the form's mean and deviation approximates the fractions. They are
-/// exact for one field with the coefficient 1 or -1, and close for differences of two fields.
+/// exact for one field with the coefficient 1 or -1 and no parameter, and close for differences of
+/// two fields.
 fn sign_fractions(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     let (mut low, mut high) = (form.constant as f64, form.constant as f64);
     let (mut mean, mut variance) = (form.constant as f64, 0.0);

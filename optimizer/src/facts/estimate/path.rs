@@ -32,7 +32,8 @@ impl PathEdge {
 
 impl Facts<'_> {
     /// Returns the number of coordinates over two fields under which a term may differ from its
-    /// fill, if the term joins the two fields along a path and the budget allows the question.
+    /// fill, if the term joins the two fields along a path of several hops and the budget allows
+    /// the question.
     pub(super) fn connected_coordinates(&self, term: &Term, sizes: &Sizes, fields: &[Field]) -> Option<f64> {
         if !self.may_measure() {
             return None;

@@ -235,7 +235,8 @@ impl Facts<'_> {
         self.joint(fractions.iter().product(), marginals, &fractions)
     }
 
-    /// Returns the profile of a set of an iteration algebra, given the profiles of the arguments.
+    /// Returns the profile of a set in the iteration of a user-defined operator, given the profiles
+    /// of the arguments.
     fn set_profile(&self, set: &Iteration, args: &[SupportProfile]) -> SupportProfile {
         match set {
             Iteration::Arg(k) => args.get(*k).cloned().unwrap_or(SupportProfile::even(1.0)),
@@ -291,8 +292,8 @@ impl Facts<'_> {
     }
 }
 
-/// Projects a profile to the fields `retained`: coordinates with an entry for some coordinates of
-/// the fields `below`.
+/// Projects a profile to the fields `retained`. The result counts each coordinate with an entry at
+/// some coordinates of the fields `below` once.
 fn project(facts: &Facts, full: SupportProfile, sizes: &Sizes, below: &[Field], retained: &[Field]) -> SupportProfile {
     let coordinate_count: f64 = below.iter().map(|f| sizes.of(f) as f64).product();
     let throws = Throws::new(coordinate_count, full.fraction);

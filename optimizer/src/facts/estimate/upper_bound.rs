@@ -1,12 +1,12 @@
 //! Upper bounds on the number of coordinates at which a term can differ from its fill, for any
 //! contents of its tensors within the bounds of their statistics.
 //!
-//! A conjunction of tensors is bounded along chains. A step of a chain adds fields of one tensor,
-//! and multiplies the bound by the largest number of distinct coordinates of these fields for fixed
-//! coordinates of the earlier fields (a degree constraint). Alternatively, a step adds one field
-//! and multiplies the bound by the field's size. The smallest product over all chains is the bound.
-//! Source: Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation",
-//! section 2.
+//! A conjunction is bounded along chains. A step of a chain adds fields of one factor. If the
+//! factor is a tensor, the step multiplies the bound by the largest number of distinct coordinates
+//! of these fields for fixed coordinates of the earlier fields (a degree constraint); for another
+//! term, by the bound of the whole term. Alternatively, a step adds one field and multiplies the
+//! bound by the field's size. The smallest product over all chains is the bound. Source: Deeds,
+//! Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation", section 2.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -164,12 +164,12 @@ impl Facts<'_> {
             _ => None,
         };
         let modes: Vec<_> = coordinates.iter().enumerate().filter_map(|(k, at)| Some((k, field(at)?))).collect();
-        // An access without a varying coordinate reads a single entry, so it bounds nothing.
+        // An access bounds nothing if none of its coordinates depends on exactly one field.
         (!modes.is_empty()).then_some(ChainFactor::Access(read, modes))
     }
 
-    /// Returns the largest number of distinct coordinates of the new fields for fixed coordinates
-    /// of the given fields.
+    /// Returns an upper bound on the number of distinct coordinates of the new fields for fixed
+    /// coordinates of the given fields.
     fn degree(&self, factor: &ChainFactor, new: &dyn Fn(&Field) -> bool, given: &dyn Fn(&Field) -> bool) -> f64 {
         match factor {
             ChainFactor::Access(read, modes) => {
@@ -189,7 +189,8 @@ fn coordinate_count(sizes: &Sizes, fields: &[Field]) -> f64 {
     fields.iter().map(|f| sizes.of(f) as f64).product()
 }
 
-/// Returns the upper bound of a set of an iteration algebra, given the bounds of the arguments.
+/// Returns the upper bound of a set in the iteration of a user-defined operator, given the bounds
+/// of the arguments.
 fn set_bound(set: &Iteration, args: &[f64], all: f64) -> f64 {
     match set {
         Iteration::Arg(k) => args.get(*k).copied().unwrap_or(all),

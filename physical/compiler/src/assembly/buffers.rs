@@ -32,8 +32,9 @@ pub trait Buffers {
     /// is an input.
     fn write(&mut self, buffer: Buffer, at: usize, bits: u64);
 
-    /// Makes an owned buffer at least `len` elements long; new elements have the fill of its
-    /// declaration. Returns [`Status::Done`], or the reason why the buffer did not grow, such as
+    /// Makes an owned buffer at least `len` elements long. New elements have the fill of the
+    /// buffer's declaration, unless the caller leaves the initial contents of the buffer unset.
+    /// Returns [`Status::Done`], or the reason why the buffer did not grow, such as
     /// [`Status::OutOfMemory`].
     fn grow(&mut self, buffer: Buffer, len: i64) -> Status;
 

@@ -1,8 +1,8 @@
-//! Constructors of expressions. The constructors fold constants, so that lowering can write index
-//! arithmetic without simplifying it.
+//! Constructors of expressions, and predicates on expressions. The constructors fold constants, so
+//! that lowering can write index arithmetic without simplifying it.
 //!
-//! Index expressions have the form `base + constant` where possible. Equal coordinates are then
-//! equal trees, which the prover can compare.
+//! Index expressions have the form `base + constant` where possible. Coordinates that differ by a
+//! constant then have equal bases, which the prover can compare.
 
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
@@ -27,7 +27,7 @@ pub(crate) fn load(buffer: Buffer, at: Expr) -> Expr {
     Expr::Load { buffer, at: Box::new(at) }
 }
 
-/// Returns the constant, if the expression is an `i64` constant.
+/// Returns the value of an `i64` constant; `None` for other expressions.
 pub(crate) fn as_int(e: &Expr) -> Option<i64> {
     match e {
         Expr::Const(Scalar::I64(v)) => Some(*v),
@@ -35,7 +35,7 @@ pub(crate) fn as_int(e: &Expr) -> Option<i64> {
     }
 }
 
-/// Returns the constant, if the expression is a `bool` constant.
+/// Returns the value of a `bool` constant; `None` for other expressions.
 pub fn as_truth(e: &Expr) -> Option<bool> {
     match e {
         Expr::Const(Scalar::Bool(v)) => Some(*v),
@@ -43,8 +43,8 @@ pub fn as_truth(e: &Expr) -> Option<bool> {
     }
 }
 
-/// Splits off the constant summand of an `i64` expression: `(base, constant)`, with base `None` for
-/// a constant.
+/// Splits off the constant summand of an `i64` expression, which is the second operand of a sum.
+/// Returns `(base, constant)`, with base `None` for a constant.
 pub(crate) fn split(e: &Expr) -> (Option<&Expr>, i64) {
     match e {
         Expr::Const(Scalar::I64(v)) => (None, *v),
@@ -200,7 +200,7 @@ pub(crate) fn le(a: &Expr, b: &Expr) -> Expr {
     compare(CompareOp::Le, a, b)
 }
 
-/// Returns `a and b`, which evaluates both.
+/// Returns `a and b`; evaluates both unless one is a constant.
 pub(crate) fn and(a: &Expr, b: &Expr) -> Expr {
     match (as_truth(a), as_truth(b)) {
         (Some(true), _) | (_, Some(false)) => b.clone(),
@@ -209,7 +209,7 @@ pub(crate) fn and(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// Returns `a or b`, which evaluates both.
+/// Returns `a or b`; evaluates both unless one is a constant.
 pub(crate) fn or(a: &Expr, b: &Expr) -> Expr {
     match (as_truth(a), as_truth(b)) {
         (Some(false), _) | (_, Some(true)) => b.clone(),
@@ -227,7 +227,8 @@ pub(crate) fn not(a: &Expr) -> Expr {
     }
 }
 
-/// Returns `cond ? a : b`, which evaluates both.
+/// Returns `cond ? a : b`; evaluates both values unless they are equal or the condition is a
+/// constant.
 pub(crate) fn select(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     match as_truth(cond) {
         Some(true) => a.clone(),

@@ -18,7 +18,7 @@ pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
     /// Returns the body of a loop, or `None` if the statement is not a loop.
     fn body(&self) -> Option<&[Stmt<Self>]>;
 
-    /// Returns the body of a loop, mutably.
+    /// Returns the body of a loop, mutably, or `None` if the statement is not a loop.
     fn body_mut(&mut self) -> Option<&mut Vec<Stmt<Self>>>;
 
     /// Calls `f` on each local that the statement itself assigns, including a loop variable. The

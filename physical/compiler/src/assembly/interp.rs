@@ -3,8 +3,8 @@
 //! An [`Interpreter`] is a function with types and operators resolved once, so that repeated runs
 //! are quick. An interpreter works on any [`Buffers`]. On the memory of machine code, an
 //! interpreter must leave the same contents as machine code. Machine code is trusted to have no
-//! access out of bounds and to store no index that does not fit; the interpreter reports such a
-//! fault as an [`InterpFault`].
+//! access out of bounds and to store no index that does not fit; the interpreter reports such
+//! faults as [`InterpFault`]s.
 
 use super::eval::{BinaryFn, binary_fn};
 use super::resolved::{ExprMemory, ResolvedExpr};
@@ -41,7 +41,8 @@ impl Add for Counts {
 }
 
 /// A fault of a function that machine code would not detect, or a run beyond the limit of rounds.
-/// The cause is a mistake in lowering, or in a function written by hand.
+/// The cause is a mistake in lowering or in a function written by hand, bytes of an input that are
+/// no `bool`, or a limit that is too low.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpFault {
@@ -375,7 +376,8 @@ impl<B: Buffers> CountingMemory<'_, B> {
         })
     }
 
-    /// Returns the range of elements to sort; `None` if it is empty.
+    /// Returns the range of elements to sort; `None` if it is empty, and an error if the buffer
+    /// does not have all of its elements.
     fn sort_range(&self, buffer: Buffer, lo: i64, hi: i64) -> Result<Option<Range<usize>>, InterpFault> {
         if lo >= hi {
             return Ok(None);

@@ -349,10 +349,11 @@ pub enum Stmt<X: Extension = Serial> {
     Break,
     /// A fold with a fixed number of lanes, in the same order in every backend.
     Lanes(Box<LaneFold>),
-    /// Makes an owned buffer at least `len` elements long. New elements have the fill of its
-    /// declaration, unless the caller leaves the initial contents of the buffer unset; other
-    /// elements are unchanged. Ends the function with [`Status::OutOfMemory`] if the growth would
-    /// exceed the memory limit, or with [`Status::Cancelled`] if the run is cancelled.
+    /// Makes an owned buffer at least `len` elements long. New elements have the fill of the
+    /// buffer's declaration, unless the caller leaves the initial contents of the buffer unset;
+    /// other elements are unchanged. Ends the function with [`Status::OutOfMemory`] if the growth
+    /// would exceed the memory limit or the memory of the machine, or with [`Status::Cancelled`] if
+    /// the run is cancelled.
     Grow {
         /// An owned buffer.
         buffer: Buffer,
@@ -406,7 +407,8 @@ impl Stmt {
 pub struct LaneFold {
     /// The accumulator.
     pub acc: Local,
-    /// The operator: associative and commutative for the accumulator's type.
+    /// The operator: one of `+ * min max & | ^`, which the fold may regroup, and defined on the
+    /// accumulator's type.
     pub op: BinaryOp,
     /// The identity of the operator.
     pub identity: Scalar,
@@ -418,6 +420,6 @@ pub struct LaneFold {
     pub lo: Expr,
     /// One past the last element.
     pub hi: Expr,
-    /// The value of an element.
+    /// The value of an element; it does not read the accumulator.
     pub value: Expr,
 }

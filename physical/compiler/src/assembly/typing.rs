@@ -7,8 +7,8 @@ impl Function {
     /// Returns the type of an expression that passes the verifier, without a check of its operands.
     ///
     /// # Panics
-    /// When the expression refers to a local or buffer that the function does not have, or has a
-    /// struct constant or a mathematical function without arguments.
+    /// When the type depends on a local or buffer that the function does not have, on a struct
+    /// constant, or on a mathematical function without arguments.
     pub fn prim_of(&self, expr: &Expr) -> Prim {
         match expr {
             Expr::Const(value) => value.prim().expect("constants of Assembly are primitives"),

@@ -2,8 +2,8 @@
 //!
 //! 1. Every local, buffer and parameter that occurs exists; the bounds of the chunk are two
 //!    different `i64` locals.
-//! 2. A constant, a fill and an identity are primitives; the fill of a buffer has the buffer's
-//!    type.
+//! 2. A constant, a fill and an identity are primitives; the fill of a buffer has the type of its
+//!    elements.
 //! 3. A buffer of indices has an integer type.
 //! 4. The operands of an operator or a comparison have the same type, and so have the two values of
 //!    a select. Conditions are `bool`. Positions, lengths, and bounds of loops, lane folds and
@@ -37,8 +37,8 @@ use std::fmt;
 /// A broken rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleViolation {
-    /// The location: a path of statement numbers such as `body.3.then.0`, an entry of a table such
-    /// as `buffers.0`, or `chunk`.
+    /// The location: a path of blocks and statement numbers such as `body.3.then.0`, an entry of a
+    /// table such as `buffers.0`, or `chunk`.
     pub at: String,
     /// The broken rule, with the offending part.
     pub message: String,
@@ -51,7 +51,7 @@ impl fmt::Display for RuleViolation {
 }
 
 /// Returns the violations of the rules of the module docs; an empty list if there are none. The
-/// body is checked only if the tables have no fault.
+/// body is checked only if the tables and the chunk have no fault.
 pub fn verify(function: &Function) -> Vec<RuleViolation> {
     let mut verifier =
         FunctionVerifier { function, violations: vec![], path: vec![], loops: vec![], loop_variables: vec![] };
@@ -154,7 +154,7 @@ impl FunctionVerifier<'_> {
         if let Some(decl) = self.function.buffers.get(buffer.index())
             && decl.class != BufferClass::Index
         {
-            self.report(format!("sorted buffer `{}` does not hold indices", decl.name));
+            self.report(format!("buffer `{}` of a sort does not hold indices", decl.name));
         }
     }
 
@@ -336,7 +336,7 @@ impl FunctionVerifier<'_> {
                 self.expect(lo, Prim::I64, "the lower bound of a sort", &state);
                 self.expect(hi, Prim::I64, "the upper bound of a sort", &state);
                 for buffer in [*perm, *major, *minor] {
-                    self.owned(buffer, "sort of");
+                    self.owned(buffer, "sort_by with");
                     self.indices(buffer);
                 }
                 if perm == major || perm == minor {
@@ -397,7 +397,7 @@ impl FunctionVerifier<'_> {
             self.report(format!("{} is not associative and commutative", fold.op.name()));
         }
         if fold.acc == fold.var || fold.value.mentions(fold.acc) {
-            self.report("a lane fold reads its accumulator");
+            self.report("the accumulator of a lane fold is its variable or occurs in its value");
         }
         let acc = self.expr(&Expr::Local(fold.acc), &state);
         let identity = self.constant(&fold.identity);
@@ -434,8 +434,8 @@ fn split(cond: &Expr, state: &AssignedLocals) -> (AssignedLocals, AssignedLocals
     }
 }
 
-/// Marks the variables of the loops in a loop body as unassigned, because a loop variable is
-/// unassigned after its loop, and so when the next round starts.
+/// Marks the variables of the loops and lane folds in a loop body as unassigned, because a loop
+/// variable is unassigned after its loop, and so when the next round starts.
 fn forget_loop_variables(body: &[Stmt], state: &mut AssignedLocals) {
     for stmt in body {
         match stmt {
@@ -517,7 +517,7 @@ mod tests {
             ("src[0] = 1.0", &["body.0: store to input buffer `src`, which is read only"]),
             ("grow src, 3", &["body.0: grow of input buffer `src`, which is read only"]),
             ("sort ptr in 0..1", &["body.0: sort of input buffer `ptr`, which is read only"]),
-            ("sort out in 0..1", &["body.0: sorted buffer `out` does not hold indices"]),
+            ("sort out in 0..1", &["body.0: buffer `out` of a sort does not hold indices"]),
             ("sort_by perm by idx, perm in 0..1", &["body.0: a permutation is sorted by itself"]),
             ("if true { break }", &["body.0.then.0: break outside of a loop"]),
             (
@@ -543,8 +543,14 @@ mod tests {
                 "x = 0.0 fold x by + from 0.0 lanes 2 for i in 0..1: i",
                 &["body.1: the value of a lane fold is i64, expected f64"],
             ),
-            ("x = 0.0 fold x by + from 0.0 lanes 2 for i in 0..1: x", &["body.1: a lane fold reads its accumulator"]),
-            ("i = 0 fold i by + from 0 lanes 2 for i in 0..1: 1", &["body.1: a lane fold reads its accumulator"]),
+            (
+                "x = 0.0 fold x by + from 0.0 lanes 2 for i in 0..1: x",
+                &["body.1: the accumulator of a lane fold is its variable or occurs in its value"],
+            ),
+            (
+                "i = 0 fold i by + from 0 lanes 2 for i in 0..1: 1",
+                &["body.1: the accumulator of a lane fold is its variable or occurs in its value"],
+            ),
             ("x = x", &["body.0: local `x` (4) is read, but not assigned on every path"]),
             ("if lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read, but not assigned on every path"]),
             ("while lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read, but not assigned on every path"]),

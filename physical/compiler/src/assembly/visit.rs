@@ -1,4 +1,4 @@
-//! Traversals of statements and expressions.
+//! Traversals and rewrites of statements and expressions.
 
 use super::{Expr, Extension, Local, Stmt};
 

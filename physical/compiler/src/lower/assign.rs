@@ -1,5 +1,6 @@
 //! Assignments: the store or fold of a value into a leaf or into locals. A fold is repeated as many
-//! times as the product of the assignment's `repetitions`.
+//! times as the product of the assignment's `repetitions`. The loads and stores of leaves are here
+//! as well.
 
 use super::cx::Cx;
 use super::expand::{Laws, expand_in, expand_repeat};

@@ -1,5 +1,5 @@
-//! A late pass over a function: decides conditions on flags of constant value, and removes
-//! assignments to locals that are never read.
+//! A late pass over a function: decides conditions on flags of constant value, and removes folds
+//! and assignments into locals that are never read.
 //!
 //! Lowering emits code piecewise, so it cannot see that a flag was just set or that a cursor is
 //! never read.
@@ -9,7 +9,7 @@ use redpoll_logic::Scalar;
 use std::collections::HashMap;
 
 /// Returns the function with conditions on constant flags decided, and without dead assignments,
-/// dead folds, and the `if` and `for` statements that become empty.
+/// dead folds, and `if` and `for` statements with empty bodies.
 pub fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
     let count = |body: &[Stmt]| body.iter().map(Stmt::count).sum::<usize>();
@@ -88,7 +88,8 @@ fn forget_assigned(stmt: &Stmt, flags: &mut HashMap<Local, bool>) {
     });
 }
 
-/// Marks the locals that statements read.
+/// Marks the locals that statements read, other than in their own assignments and as accumulators
+/// of folds.
 pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
     for stmt in body {
         match stmt {

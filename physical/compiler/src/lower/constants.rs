@@ -1,5 +1,5 @@
 //! Tensors whose elements all have one known value at a point of a program: tensors not written
-//! since their declaration, and scalars to which only literals were assigned or folded.
+//! since their declaration, and local scalars to which only literals were assigned or folded.
 //!
 //! ```text
 //! t = -inf; for k in 0..100 { t = max(t, 0.0) }; y[j] = t   ~>   y[j] = 0.0
@@ -62,7 +62,8 @@ impl Constants {
         self.0.retain(|(t, _)| !tensors.contains(t));
     }
 
-    /// Removes the tensors that a statement swaps, and those that it assigns but does not declare.
+    /// Removes the values of the tensors that a statement swaps, and those that it assigns but does
+    /// not declare.
     pub(crate) fn forget_assigned(&mut self, tree: &Tree) {
         let own = tree.declared_tensors();
         let mut changed = tree.swapped_tensors();
@@ -117,7 +118,8 @@ impl Constants {
     }
 }
 
-/// Returns the value of a term that consists of literals.
+/// Returns the value of a term that consists of literals and the operators `pair`, `+` and `*`;
+/// `None` for other terms.
 fn constant(term: &TreeTerm) -> Option<Scalar> {
     match term {
         TreeTerm::Lit(value) => Some(value.clone()),
@@ -129,7 +131,8 @@ fn constant(term: &TreeTerm) -> Option<Scalar> {
 }
 
 /// Replaces the index by its first value in the folds of (value, coordinate) pairs in a loop body,
-/// if these folds select the pairs of the first round. Otherwise, returns the body unchanged.
+/// if this value is a literal and these folds select the pairs of the first round. Otherwise,
+/// returns the body unchanged.
 fn first_pairs(cx: &Cx<'_>, body: &Rc<Tree>, index: Index, lo: &TreeTerm) -> Rc<Tree> {
     let pairs = IndexedPairs::of(cx, body, index, lo);
     let is_first = matches!(lo, TreeTerm::Lit(_)) && !pairs.slopes.is_empty() && pairs.slopes.iter().all(|c| *c > 0);

@@ -1,5 +1,5 @@
 //! The start of lowering: replaces every access of Notation with a numbered access, whose cursor is
-//! the root of its tensor.
+//! the root of its tensor, and bounds of loops with the parameters of sizes.
 
 use super::cx::Cx;
 use super::state::{AccessState, LoweredSubscript, LoweringState, SubscriptCheck};
@@ -63,10 +63,11 @@ impl Conversion<'_, '_> {
         }
     }
 
-    /// Converts a bound of a loop. A bound above 1 that is the size of a storage mode becomes the
-    /// parameter for that size. A large bound slightly below a size becomes the parameter minus a
+    /// Converts a bound of a loop. A literal above 1 that is the size of a storage mode becomes the
+    /// parameter for that size. A large literal slightly below a size becomes the parameter minus a
     /// constant, so that loops that leave out margins, as in a stencil, share code for all sizes.
-    /// If several sizes are equal, the parameter is the one named after the index of the loop.
+    /// If several sizes are equal, the parameter is the one named after the index of the loop, or
+    /// else the first.
     fn bound(&mut self, index: Index, e: &Expr) -> TreeTerm {
         let Expr::Literal(Scalar::I64(n)) = e else { return self.term(e) };
         let margin = |p: &ParamSource| match *p {

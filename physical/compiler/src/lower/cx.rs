@@ -22,9 +22,9 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Limit on the number of statements of a function. Once it is reached, statements that occur more
-/// than once in the code are not copied again. The limit keeps the rest of a long function compact,
-/// even if the cases of many accesses would multiply.
+/// Number of emitted statements beyond which a loop is not copied further once it occurs more than
+/// once in the code. The limit keeps the rest of a long function compact, even if the cases of many
+/// accesses would multiply.
 const LONG_FUNCTION: usize = 1500;
 
 /// The function under construction and the facts that are proved where code is being emitted.
@@ -112,7 +112,7 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Returns the number of lanes that the program requests for a loop.
+    /// Returns the number of lanes that the program requests for a loop, if it requests lanes.
     pub(crate) fn lanes(&self, index: Index) -> Option<u8> {
         match self.rounds.get(&index) {
             Some(Rounds::Lanes(lanes)) => Some(*lanes),
@@ -120,8 +120,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Appends the loop over the entries of a nest, unrolled as often as the program requests. No
-    /// loop is unrolled if the rounds of intersections must be independent.
+    /// Appends a loop along the entries of steppers, unrolled as often as the program requests for
+    /// the index. No loop is unrolled if the rounds of intersections must be independent.
     pub(crate) fn push_steps(&mut self, index: Option<Index>, cond: Expr, body: Vec<Stmt>) {
         let copies = match index.and_then(|index| self.rounds.get(&index)) {
             Some(Rounds::Unrolled(copies)) if self.lengths.is_none() => *copies,
@@ -138,7 +138,7 @@ impl<'p> Cx<'p> {
     }
 
     /// Records the cursor of the loop with condition `more` for a fold in lanes, if the program
-    /// requests lanes for the loop.
+    /// requests lanes for the loop and the condition compares the cursor with an end.
     pub(crate) fn request_lanes(&mut self, index: Index, more: &Expr) {
         if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
             && let Expr::Local(cursor) = **cursor
@@ -187,7 +187,8 @@ impl<'p> Cx<'p> {
         matches!(self.out.last(), Some(Stmt::Return(_)))
     }
 
-    /// Returns whether the level belongs to a local tensor and every read of the level is a lookup.
+    /// Returns whether the level belongs to a local tensor that is never swapped, and every read of
+    /// the level is a lookup.
     pub(crate) fn is_lookup_only(&self, at: LevelId) -> bool {
         let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
         is_local && self.program.body.is_only_followed(at.tensor, at.level)
@@ -205,7 +206,7 @@ impl<'p> Cx<'p> {
         Buffer(self.buffers.len() as u32 - 1)
     }
 
-    /// Appends a statement.
+    /// Appends a statement, unless the code so far ends with a return.
     pub(crate) fn push(&mut self, stmt: Stmt) {
         if !self.has_ended() {
             self.emitted += 1;
@@ -213,7 +214,7 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Appends statements.
+    /// Appends statements, unless the code so far ends with a return.
     pub(crate) fn extend(&mut self, stmts: Vec<Stmt>) {
         if !self.has_ended() {
             self.emitted += stmts.len();
@@ -353,7 +354,8 @@ impl<'p> Cx<'p> {
         self.push_if(lt(lo, hi), then, Vec::new());
     }
 
-    /// Cuts the next loop to a chunk.
+    /// Cuts the next loop to a chunk, and records the range of coordinates that the chunk writes in
+    /// each output to which chunks append.
     pub(crate) fn set_chunk(&mut self, chunk: (Local, Local), cut: &Cut) {
         self.chunk = Some(chunk);
         for (tensor, join) in &cut.outputs {
@@ -369,7 +371,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Emits the first coordinate that a round writes, as [`RoundCoordinates::first`] computes it.
+    /// Returns a local with the first coordinate that a round writes, computed like
+    /// [`RoundCoordinates::first`].
     fn first_coordinate(&mut self, coordinates: RoundCoordinates, round: Local) -> Local {
         let (factor, constant) = coordinates.form();
         let limit = int(coordinates.max_round());

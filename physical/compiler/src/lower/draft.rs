@@ -19,9 +19,9 @@ pub struct Draft {
     /// The layouts of inputs, by tensor. `None` has the same meaning as for [`lower`].
     layouts: Arc<[Option<InputLayout>]>,
     options: LoweringOptions,
-    /// The expected number of loop steps of a run.
+    /// The expected number of loop steps of a run; infinite if it was not set.
     expected_steps: f64,
-    /// The lengths of the lists of inputs.
+    /// The lengths of the lists of inputs, if they were set.
     lists: Option<Arc<ListLengths>>,
     /// True if the numbers of positions of all tensors fit an `i64`.
     sizes_fit: bool,
@@ -61,7 +61,7 @@ impl Draft {
     }
 
     /// Sets the lengths of the lists of inputs. Grids then fold along lists in a matching number of
-    /// lanes, and cut long lists, so that floats are added in an order that depends on the lengths.
+    /// lanes, and cut long lists; floats are then added in an order that depends on the lengths.
     /// Without this call, the order is the same on all machines.
     #[must_use]
     pub fn with_lists(self, lists: ListLengths) -> Draft {

@@ -1,12 +1,14 @@
 //! Guards of float operators, and the special values that operators return.
 //!
-//! In the default float mode zero absorbs infinities and NaN in a product, and an infinity absorbs
-//! NaN in a sum (see [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic
-//! obeys neither law. Kernels guard quotients and remainders where the first argument may be zero,
-//! and quotients also where an argument may be infinite. Kernels guard other operators only where
-//! special values may reach them. To find these operators, the values of inputs are scanned once,
-//! and the sets of special values found are propagated through the operators of the program.
-//! Overflow of finite numbers in arithmetic is ignored, since its result is unspecified.
+//! In the default float mode, zero absorbs infinities and NaN in a product, and an infinity absorbs
+//! NaN in a sum and as the extreme in `min` or `max` (see
+//! [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic obeys none of
+//! these laws. Kernels guard quotients and remainders where the first argument may be zero, and
+//! quotients also where an argument may be infinite, unless the second argument is a finite
+//! constant other than zero. Kernels guard other operators only where special values may reach
+//! them. To find these operators, the values of inputs are scanned once, and the sets of special
+//! values found are propagated through the operators of the program. Overflow of finite numbers in
+//! arithmetic is ignored, since its result is unspecified.
 
 use redpoll_logic::op::{Body, Builtin, Definition, Op};
 use redpoll_logic::{DType, Prim, Scalar, Special};
@@ -79,8 +81,9 @@ fn signed(of: Special, by: f64) -> Special {
 }
 
 /// Returns the special values that an operator may return, given those of its arguments. `dtypes`
-/// has the dtypes of the arguments; only operators on one argument depend on them. Overflow of
-/// finite arguments is ignored in arithmetic, but not in exponentials and in casts to `f32`.
+/// has the dtypes of the arguments; only operators on one argument depend on them, so the list may
+/// be empty for others. Overflow of finite arguments is ignored in arithmetic, but not in
+/// exponentials and in casts to `f32`.
 pub(crate) fn of_call(op: &Op, args: &[ArgumentFacts<'_>], dtypes: &[DType], result: &DType) -> Special {
     if !result.prims().iter().any(|p| p.is_float()) {
         return Special::NONE;

@@ -5,9 +5,9 @@
 //! for i in [lo, hi): s f= r   =   s = f(s, repeat(f, r, hi - lo))
 //!                                i not in s, r; f associative; lo < hi
 //! ```
-//! A fold of (value, coordinate) pairs prefers the smallest coordinate. The fold takes the
-//! coordinate of the first round if coordinates ascend with the index, and the coordinate of the
-//! last round if they descend:
+//! Among (value, coordinate) pairs of equal values, a fold by `minby` or `maxby` prefers the
+//! smallest coordinate. The fold takes the coordinate of the first round if coordinates ascend with
+//! the index, and the coordinate of the last round if they descend:
 //!
 //! ```text
 //! for i in [lo, hi): s maxby= (v, n*i + j)   =   s maxby= (v, n*lo + j)      i not in s, v; n > 0
@@ -40,8 +40,8 @@ pub(crate) struct IntegratedBody {
 }
 
 /// Returns the body to be run once in place of the loop, if the rounds differ at most in the
-/// coordinates of pairs, and all writes can be repeated. The caller ensures that the extent is not
-/// empty.
+/// coordinates of pairs, which all ascend or all descend, and all writes can be repeated. The
+/// caller ensures that the extent is not empty.
 pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<IntegratedBody> {
     let (mut round, mut without_pairs) = (None, None);
     if let Some(index) = nest.extent.index {
@@ -62,10 +62,11 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<Integrate
     Some(IntegratedBody { body: repeat_writes(cx, nest, &nest.body, &|_| false)?, coordinate: round })
 }
 
-/// Returns the body with each write repeated as often as the loop has rounds; `None` if a write
-/// cannot be repeated. The body must not depend on the index. Three sorts of writes stay as they
-/// are: `excluded` writes, writes to tensors that the body declares, and writes whose repetition
-/// changes nothing.
+/// Returns the body with each write repeated as often as the loop has rounds. Returns `None` if a
+/// write cannot be repeated, or not separately from others, if a round reads what an earlier one
+/// wrote, or if the body has a `while` or a swap. The body must not depend on the index, except in
+/// the coordinates of pairs. Three sorts of writes stay as they are: `excluded` writes, writes to
+/// tensors that the body declares, and writes whose repetition changes nothing.
 pub(crate) fn repeat_writes(
     cx: &mut Cx<'_>,
     nest: &LoopletNest,
@@ -111,7 +112,7 @@ fn has_carried_reads(cx: &Cx<'_>, state: &LoweringState, body: &Tree) -> bool {
     carried
 }
 
-/// Returns whether the result would change if each of several writes of one outer tensor were
+/// Returns whether the result may change if each of several writes of one outer tensor were
 /// repeated separately.
 fn has_interference(cx: &Cx<'_>, nest: &LoopletNest, body: &Tree, excluded: &dyn Fn(&Assign) -> bool) -> bool {
     let own = body.declared_tensors();
@@ -207,7 +208,7 @@ pub(crate) struct IndexedPairs {
 impl IndexedPairs {
     /// Finds the `minby` and `maxby` folds of pairs with a coordinate that is linear in the index,
     /// and a value that does not depend on it. Folds into tensors that the body declares are left
-    /// out, because each round has its own coordinate.
+    /// out, because they start again in each round, with the coordinate of that round.
     pub(crate) fn of(cx: &Cx<'_>, body: &Tree, index: Index, at: &TreeTerm) -> IndexedPairs {
         let (own, mut slopes) = (body.declared_tensors(), Vec::new());
         let body = body.map(&mut TreeTerm::clone, &mut |a| {
@@ -228,8 +229,8 @@ impl IndexedPairs {
     }
 }
 
-/// Returns the coefficient of an index in a term that is linear in indices and never wraps around;
-/// `None` for other terms.
+/// Returns the coefficient of an index in a term that is linear in indices and provably never wraps
+/// around; `None` for other terms.
 fn slope(cx: &Cx<'_>, term: &TreeTerm, index: Index) -> Option<i64> {
     let form = Linear::of(&to_expr(term)?)?;
     let mut largest = i128::from(form.constant).abs();
@@ -241,7 +242,8 @@ fn slope(cx: &Cx<'_>, term: &TreeTerm, index: Index) -> Option<i64> {
     (largest <= i128::from(i64::MAX)).then(|| form.coefficient(Atom::Index(index)))
 }
 
-/// Returns a term of indices and literals as an expression of Notation.
+/// Returns a term of indices, literals and operators as an expression of Notation; `None` for other
+/// terms.
 fn to_expr(term: &TreeTerm) -> Option<Notation> {
     match term {
         TreeTerm::Lit(value) => Some(Notation::Literal(value.clone())),

@@ -1,7 +1,8 @@
 //! Fixed lanes: a loop that only folds one value into a local becomes a fold in lanes.
 //!
-//! Loops over every coordinate are always converted. Walks along lists are converted where the
-//! program requests lanes (`lanes-for`), since short lists are slower in lanes.
+//! Loops over every coordinate are converted wherever the fold may be regrouped. Walks along lists
+//! are converted only where the program requests lanes (`lanes-for`), and where `collapse` has
+//! merged the walks of many fibers, since short lists are slower in lanes.
 //!
 //! Lanes regroup the fold, so its operator must be associative and commutative in the float mode.
 //! The order of the lanes is part of the statement, so that every backend computes the same bits.
@@ -122,7 +123,7 @@ impl LaneWalks<'_> {
     }
 
     /// Returns a walk as a fold in lanes, followed by an assignment of the final value to the
-    /// cursor if the cursor is read later; `None` if the walk cannot be converted.
+    /// cursor if the cursor is read outside of the walk; `None` if the walk cannot be converted.
     fn walk(&mut self, cond: &Expr, body: &[Stmt]) -> Option<Vec<Stmt>> {
         let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
         let Expr::Local(q) = **q else { return None };

@@ -10,7 +10,7 @@ use crate::notation::TensorId;
 use redpoll_logic::LevelKind;
 use redpoll_logic::physical::Protocol;
 
-/// A level of a tensor of the program.
+/// A level of a tensor of the program, or its leaf, which has the number after the last level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LevelId {
     pub(crate) tensor: TensorId,

@@ -6,7 +6,8 @@
 //! locals. At each loop, `unfurl` returns a looplet for each access whose next subscript is a
 //! linear form of the loop's index. The rules of `looplets` take those looplets apart until only
 //! plain loops, conditions, loads and stores are left. Between any two steps, `simplify` simplifies
-//! the statement with the operator table.
+//! the statement with the operator table. Passes over the finished function then merge walks over
+//! whole fibers (`collapse`) and fold in lanes (`lanes`).
 
 mod assign;
 mod cleanup;
@@ -79,7 +80,7 @@ pub struct LoweredFunction {
     pub bindings: Vec<Binding>,
     /// The meaning of each parameter.
     pub params: Vec<ParamSource>,
-    /// The buffers of outputs whose elements are all written before any is read; their initial
+    /// The buffers of outputs in which each element is written before it is read; their initial
     /// contents do not matter.
     pub unfilled: Vec<Buffer>,
     /// The special values (such as NaN) that each tensor may contain.
@@ -90,7 +91,7 @@ pub struct LoweredFunction {
     /// check. The coordinate follows in the next element.
     pub failure: Option<(Buffer, i64)>,
     /// The cut of the outermost loop into the chunks that calls run, or the obstacle to a cut.
-    /// Without a cut, every call runs the whole loop.
+    /// Without a cut, every call runs the whole program.
     pub cut: Result<Cut, Obstacle>,
 }
 
@@ -99,8 +100,8 @@ pub fn specials(program: &Program, layouts: &[Option<InputLayout>]) -> Vec<Speci
     special::Specials::of(program, layouts).tensors
 }
 
-/// Lowers a program in normal form. `layouts[t]` is the layout of input `t`. A missing layout or
-/// `None` stands for positions of the width in `options` and for no special values.
+/// Lowers a program in normal form. `layouts[t]` is the layout of tensor `t`, an input. A missing
+/// layout or `None` stands for positions of the width in `options` and for no special values.
 pub fn lower(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> LoweredFunction {
     lower_with(program, layouts, options, Purpose::Kernel)
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub struct LoweringOptions {
     /// The laws that floats are assumed to obey.
     pub mode: FloatMode,
-    /// The width of positions in outputs.
+    /// The width of positions in outputs and workspaces, and in inputs without a layout.
     pub width: PositionWidth,
     /// Limit on `copies * (1 + inner)` for each loop, where `copies` is the number of times that
     /// the loop occurs in the code, and `inner` the number of loops in its body. Beyond this limit,
@@ -26,7 +26,7 @@ impl Default for LoweringOptions {
     }
 }
 
-/// The width of positions in outputs: 32 or 64 bits.
+/// The width of positions: 32 or 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum PositionWidth {
     /// Fewer than 2^31 positions; the kernel ends with a status at 2^31 or more.

@@ -1,11 +1,11 @@
 //! The prover of extents: difference bounds between locals, parameters and constants.
 //!
 //! A fact is `x - y <= c` for two symbols `x` and `y`. A symbol is zero, or an expression that
-//! reads no memory, such as a local or `0 - n`; the prover does not look into such an expression. A
-//! claim of that form is proved by a shortest path from `x` to `y` in the graph with an edge from
-//! `x` to `y` for each fact. Facts are scoped: the facts of a branch are dropped after the branch.
-//! A local may occur in a fact only if it does not change while the fact is in scope. An unproved
-//! claim costs a guard.
+//! reads no memory, such as a local or `0 - n`; the prover looks into such an expression only if it
+//! is a `min` or `max`. A claim of that form is proved by a shortest path from `x` to `y` in the
+//! graph with an edge from `x` to `y` for each fact. Facts are scoped: the facts of a branch are
+//! dropped after the branch. A local may occur in a fact only if it does not change while the fact
+//! is in scope. An unproved claim costs a guard.
 
 use super::build::{is_register_only, split};
 use crate::assembly::{BinaryOp, CompareOp, Expr};
@@ -48,7 +48,7 @@ impl Prover {
         }
     }
 
-    /// Adds the `i64` comparisons in a conjunction as facts.
+    /// Adds the comparisons by `<` and `<=` in a conjunction, which compare `i64`, as facts.
     pub(crate) fn assume(&mut self, cond: &Expr) {
         match cond {
             Expr::Binary(BinaryOp::And, a, b) => {

@@ -1,5 +1,5 @@
-//! Ranges of values implied by their types: a coordinate loaded from a byte is below 256, so no
-//! check is needed in a mode of size 256 or more.
+//! Ranges of values implied by their types, and conditions that such ranges decide: a coordinate
+//! loaded from an unsigned byte is below 256, so no check is needed in a mode of size 256 or more.
 
 use super::cx::Cx;
 use crate::assembly::build::{and, as_int, int, local, or, truth};
@@ -18,7 +18,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Returns the range of an integer expression, if its types imply one.
+    /// Returns the range of an integer expression, if its types and operators imply one.
     fn range(&self, e: &Expr) -> Option<RangeInclusive<i64>> {
         match e {
             Expr::Const(Scalar::I64(v)) => Some(*v..=*v),

@@ -60,7 +60,7 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
     cx.push_if(lt(start, &local(r)), first, Vec::new());
 }
 
-/// Moves `end` down to the first element of `idx[q..end]` that is not below `i`.
+/// Moves `end` down to the first element of `idx[q..end]` that is not below `i`, if there is one.
 pub(crate) fn drop_from(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, Local), i: &Expr) {
     let i = cx.name("i", i);
     let below = |at: Expr| lt(&load(idx, at), &i);

@@ -40,7 +40,7 @@ faults! {
         Remainder in "lower/looplets/stepper.rs": "Stepper: the extent after the last entry is dropped.";
         BeyondExtent in "lower/looplets/stepper.rs": "Stepper: an entry beyond the extent is consumed.";
         CollapsedEnd in "lower/collapse/mod.rs": "Collapse: the fiber of the last round is left out.";
-        GapCount in "lower/looplets/gaps.rs": "Gaps together: the entries of a list count as gaps, too.";
+        GapCount in "lower/looplets/gaps.rs": "Gaps: the entries of a list count as gaps, too.";
         CatchUp in "lower/looplets/stepper.rs": "Jumper: accesses that lag do not catch up.";
         SegmentGap in "lower/looplets/segments.rs": "Segments: a gap covers the entry after it.";
         SegmentBlock in "lower/looplets/segments.rs": "Segments: a gap covers the block after it.";
@@ -52,10 +52,10 @@ faults! {
         PromotedStore in "lower/stmt.rs": "Accumulators are not stored after their loop.";
         RestOfLoop in "lower/stmt.rs": "Short circuit: the rest of the loop is dropped once a fold is decided.";
         MaskEqual in "lower/unfurl.rs": "Masks: `>=` is treated as `>`.";
-        ShiftSign in "lower/looplets/shift.rs": "Shift: a slice is taken at the wrong end.";
+        ShiftSign in "lower/looplets/shift.rs": "Shift: the ends of chunks move in the wrong direction.";
         StrideSkip in "lower/looplets/shift.rs": "Stride: entries between two indices are read, too.";
         BoundsGuard in "lower/looplets/shift.rs": "Permissive reads: coordinates out of bounds are not guarded.";
-        FoldIdentity in "lower/simplify.rs": "Simplification: a fold of the fill value is dropped for every operator.";
+        FoldIdentity in "lower/simplify.rs": "Simplification: a fold of 0 is dropped for every operator.";
         WorkspaceReset in "lower/levels/byte_map.rs":
             "Byte map: written coordinates are not cleared when the tensor is declared again.";
         HashParent in "lower/levels/hash.rs": "Hash: probing compares coordinates only.";

@@ -1,10 +1,10 @@
 //! Simplification by operator properties, between any two steps of lowering.
 //!
-//! Accesses whose cursor is a fill value are literals. By the operator table
-//! ([`redpoll_logic::op::Op::simplify`]), calls with such arguments become a literal, one of their
-//! arguments, or a simpler call. Writes that change nothing are dropped, and so are statements that
-//! become empty. Iteration spaces arise in this way: intersections, unions and complements have no
-//! rules of their own.
+//! Accesses whose cursor is a fill value, or whose tensor has one known value, are literals. By the
+//! operator table ([`redpoll_logic::op::Op::simplify`]), calls with such arguments become a
+//! literal, one of their arguments, or a simpler call. Writes that change nothing are dropped, and
+//! so are statements that become empty. Iteration spaces arise in this way: intersections, unions
+//! and complements have no rules of their own.
 
 use super::constants::Constants;
 use super::cx::Cx;
@@ -22,8 +22,8 @@ pub(crate) fn simplify(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Tree 
     simplify_with_fills(cx, state, tree, true)
 }
 
-/// Returns whether the only visible effect of a loop body is to set elements to their fill values,
-/// in outputs whose memory is not filled in advance (`TensorCode::fully_set`).
+/// Returns whether a loop body has no visible effect other than to set elements to their fill
+/// values, in outputs whose memory is not filled in advance (`TensorCode::fully_set`).
 pub(crate) fn only_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> bool {
     simplify_with_fills(cx, state, tree, false).is_empty()
 }
@@ -193,7 +193,7 @@ fn has_outer_effects(cx: &Cx<'_>, tree: &Tree, own: &[TensorId]) -> bool {
 
 /// Returns whether the statement has no visible effect: it assigns and swaps nothing, has no
 /// `while`, and declares, freezes and thaws only locals. A local is declared in the innermost
-/// statement that contains all its uses.
+/// statement that contains all its uses, so no other statement depends on the local.
 fn is_idle(cx: &Cx<'_>, tree: &Tree) -> bool {
     match tree {
         Tree::Block(items) => items.iter().all(|t| is_idle(cx, t)),
@@ -320,8 +320,9 @@ fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
 }
 
 /// Returns the value of a user-defined operator outside its declared iteration algebra; `None` if
-/// the arguments may be inside the algebra. A literal argument counts as stored unless it is the
-/// declared fill; for other arguments both cases are tried.
+/// the arguments may be inside the algebra, if no algebra is declared, if no argument is a literal,
+/// or if more than [`MAX_OPEN_ARGUMENTS`] are not. A literal argument counts as stored unless it is
+/// the declared fill; for other arguments both cases are tried.
 fn value_outside_iteration(op: &Op, args: &[TreeTerm], mode: FloatMode) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
     let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);

@@ -6,8 +6,8 @@ use crate::notation::{Expr, Index, Program, Stmt, TensorId};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
 
-/// The names of sizes. Modes that the same index accesses share a name, and so do indices that
-/// access the same mode.
+/// The names of sizes. Modes that the same index accesses from end to end share a name, and so do
+/// indices that access the same mode from end to end.
 pub(crate) struct SizeNames {
     modes: HashMap<(TensorId, usize), String>,
     loops: Vec<String>,

@@ -12,7 +12,7 @@ use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
 /// The states of all accesses at some point of lowering. Each branch of the generated code has its
-/// own state, so states are cheap to clone.
+/// own state, so states are cloned often; clones share the subscripts.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct LoweringState {
     accesses: Vec<AccessState>,

@@ -18,15 +18,16 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, LeafKind, Prim, Scalar};
 use std::rc::Rc;
 
-/// Lowers a statement. A subscript whose coordinate can already be computed is lowered as a loop
-/// over one coordinate.
+/// Lowers a statement. A next subscript whose coordinate can already be computed is resolved first,
+/// by a loop over one coordinate.
 pub(crate) fn lower_resolved(cx: &mut Cx<'_>, state: LoweringState, tree: &Tree) {
     let Some((head, at)) = unfurl::computable_head(cx, &state, tree) else { return lower(cx, &state, tree) };
     let extent = LoopExtent { index: None, hi: plus(&at, 1), lo: at };
     lower_loop(cx, LoopletNest { extent, heads: vec![head], body: Rc::new(tree.clone()), state, early_exit: None });
 }
 
-/// Lowers a statement.
+/// Lowers a statement by its kind, without resolving computable subscripts first as
+/// [`lower_resolved`] does.
 pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     match tree {
         Tree::Block(items) => items.iter().for_each(|t| lower_resolved(cx, state.clone(), t)),
@@ -34,7 +35,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
         Tree::If { cond, body } => lower_if(cx, state, cond, |cx| lower_resolved(cx, state.clone(), body)),
         Tree::Let { var, value: term, body } => {
             let bound = bind(cx, state, term);
-            // The statement may occur in the code again, where the variable is not bound.
+            // The statement may be lowered again elsewhere, where the variable must not be bound
+            // yet.
             let outer = cx.bind_var(*var, Some(bound));
             lower_resolved(cx, state.clone(), body);
             if !SeededFault::VariableScope.is_active() {
@@ -82,8 +84,9 @@ pub(crate) fn lower_if<'p>(cx: &mut Cx<'p>, state: &LoweringState, cond: &TreeTe
     cx.push_if(cond, then, Vec::new());
 }
 
-/// Returns the comparisons that a condition implies between values that do not change: indices,
-/// variables and literals of type `i64`.
+/// Returns the order comparisons (`<`, `<=`, `>`, `>=`) that a condition implies between values
+/// that do not change: indices, variables and literals of type `i64`. Leaves out comparisons of
+/// sums.
 fn facts(cx: &mut Cx<'_>, state: &LoweringState, cond: &TreeTerm) -> Vec<Expr> {
     let TreeTerm::Call(Op::Builtin(op), args) = cond else { return Vec::new() };
     let fixed = |t: &TreeTerm| {
@@ -132,12 +135,12 @@ fn lower_for(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     });
 }
 
-/// Lowers the rounds of a loop. Once a fold is decided, a second loop runs the remaining rounds
-/// without that fold.
+/// Lowers the rounds of a loop. If one fold may be decided before the other writes, the loop ends
+/// when the fold is decided, and a second loop runs the remaining rounds without the fold.
 fn lower_rounds(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree, extent: LoopExtent) {
     let index = extent.index.expect("a loop binds an index");
-    // A fold that is decided before the other writes needs a second loop, which is a copy of the
-    // first.
+    // A fold that is decided before the other writes needs a second loop, a copy of the first, so
+    // it is not checked if the body must not be copied further.
     let (early_exit, decided) = match short_circuit::plan(cx, state, body) {
         (_, Some(_)) if cx.is_copy_limited(body) => (None, None),
         planned => planned,
@@ -172,9 +175,11 @@ pub(crate) struct LeafPosition {
     pub(crate) position: Expr,
 }
 
-/// Moves the accumulators of folds whose position does not change in the loop into locals, so that
-/// the loop works on registers in place of memory. Returns these accumulators, each with the memory
-/// to which the caller must store it after the loop.
+/// Moves accumulators whose position does not change in the loop into locals, so that the loop
+/// works on registers in place of memory. An accumulator moves only if its fold is the only use of
+/// the tensor as a target in the loop, and the loop does not declare, freeze, thaw or swap the
+/// tensor. Returns these accumulators, each with the memory to which the caller must store it after
+/// the loop.
 fn promote_accumulators(
     cx: &mut Cx<'_>,
     state: &mut LoweringState,
@@ -221,7 +226,7 @@ fn promote_accumulators(
 }
 
 /// Returns whether the value of a term can be computed: its indices and variables are bound, and
-/// its accesses are resolved to values.
+/// each of its accesses reads a tensor, is resolved, and is not out of bounds.
 pub(crate) fn is_computable(cx: &Cx<'_>, state: &LoweringState, t: &TreeTerm) -> bool {
     !t.any(&mut |part| match part {
         TreeTerm::Index(i) => cx.index(*i).is_none(),
@@ -254,7 +259,8 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> Low
     }
 }
 
-/// Returns the value of a term in locals, which do not change with memory.
+/// Returns the value of a term as a constant or in locals, which later writes to memory do not
+/// change.
 fn bind(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> LoweredValue {
     let v = value(cx, state, t);
     if v.as_constant().is_some() || SeededFault::LateBinding.is_active() {
@@ -269,7 +275,8 @@ fn bind(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> LoweredValue {
     LoweredValue { parts: parts.collect(), dtype: v.dtype }
 }
 
-/// Returns the value of a resolved access.
+/// Returns the value of a resolved access. If the access is out of bounds and must not be, emits
+/// the code that stops the kernel.
 fn read(cx: &mut Cx<'_>, state: &LoweringState, id: AccessId) -> LoweredValue {
     let acc = state.access(id);
     let fiber = match &acc.cursor {

@@ -103,8 +103,8 @@ pub(crate) struct TensorCode {
     pub(crate) leaf: Vec<Buffer>,
     /// The locals of a scalar that the program writes.
     pub(crate) scalar: Option<Accumulator>,
-    /// The contents of the arrays when the tensor is declared: new, or left by an earlier
-    /// declaration.
+    /// The treatment of existing positions by a declaration: they are reset if an earlier
+    /// declaration or data that was rolled back may have left contents in the arrays.
     pub(crate) assemble_mode: AssembleMode,
     /// The buffer that records the lengths of an output's arrays, and the tensor's first element in
     /// it.
@@ -142,7 +142,8 @@ pub(crate) struct LevelCode {
     /// The fiber of a level of runs that is being written, and one past the last coordinate of its
     /// last run.
     pub(crate) open_fiber: Option<(Local, Local)>,
-    /// A list that is used only during writing.
+    /// The list of written positions, which is used during writing. At the outermost level, the
+    /// list is also an array of the level.
     pub(crate) scratch: Option<Buffer>,
 }
 
@@ -199,9 +200,9 @@ pub(crate) struct FunctionTables {
 }
 
 impl FunctionTables {
-    /// Returns the size of a storage mode as a parameter. Equal sizes share one parameter, unless
-    /// they have different names for readers, so that programs that differ only in sizes share
-    /// code.
+    /// Returns the size of a storage mode as a parameter, so that programs that differ only in
+    /// sizes share code. Equal sizes share one parameter, unless they have different names for
+    /// readers.
     pub(crate) fn dimension(&mut self, n: u64, at: LevelId) -> Expr {
         let name = self.size_names.as_ref().map(|names| names.of_mode(at));
         self.param(ParamSource::Dimension(n), name)
@@ -409,7 +410,8 @@ impl Cx<'_> {
     }
 
     /// Assembles memory for the fibers of a level, or for values, below the positions `lo..hi` of
-    /// the level above. `mode` says whether existing positions are reset.
+    /// the level above. `mode` says whether the arrays grow, and whether existing positions are
+    /// reset.
     pub(crate) fn assemble(&mut self, at: LevelId, (lo, hi): (&Expr, &Expr), mode: AssembleMode) {
         if at.level < self.tensor(at.tensor).levels.len() {
             return lowering(self.level(at).format.kind).assemble(self, at, (lo, hi), mode);
@@ -439,7 +441,7 @@ impl Cx<'_> {
     pub(crate) fn swap(&mut self, t: TensorId, u: TensorId) {
         let parts = |cx: &Self, t: TensorId| {
             let code = cx.tensor(t);
-            // The scratch list may also be an array of the level.
+            // The scratch list may also be an array of the level; the array is then swapped once.
             let buffers = |level: &LevelCode| {
                 let list = level.scratch.filter(|list| !level.arrays.contains(list));
                 level.arrays.iter().copied().chain(list).collect::<Vec<_>>()
@@ -466,7 +468,7 @@ impl Cx<'_> {
     }
 
     /// Returns the number of positions that earlier calls have recorded for a level; `None` for a
-    /// level without arrays.
+    /// level without arrays, and for a tensor whose lengths are not recorded.
     fn recorded_positions(&self, at: LevelId) -> Option<Expr> {
         let code = self.tensor(at.tensor);
         let (buffer, first) = code.lengths?;
@@ -495,8 +497,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Ends writing: stores the value of a scalar in its leaf, and records the array lengths of an
-    /// output.
+    /// Ends writing: freezes the levels, stores the value of a scalar in its leaf if it has one,
+    /// and records the array lengths of an output.
     pub(crate) fn freeze(&mut self, tensor: TensorId) {
         let mut recorded = Vec::new();
         let mut parents = Parents { count: self.roots(tensor), written: (int(0), int(1)) };

@@ -1,12 +1,13 @@
-//! Lowering to code for readers, with a size parameter for each index.
+//! Lowering to code for readers, in which size parameters are named after indices.
 
 use super::sizes::SizeNames;
 use super::{InputLayout, LoweringOptions, Purpose, lower, lower_with};
 use crate::assembly::{Expr as Code, Function, Param, Stmt as CodeStmt};
 use crate::notation::Program;
 
-/// Lowers a program like [`lower`], with a parameter for each index, such as `n_i`. A storage mode
-/// that no loop iterates over from end to end has a parameter of its own, such as `A_n0`. If such
+/// Lowers a program like [`lower`], with size parameters named after indices, such as `n_i`.
+/// Indices that access the same mode from end to end share a parameter. A storage mode that no loop
+/// iterates over from end to end has a parameter of its own, such as `A_n0`. If the separate
 /// parameters would change the code, returns the function of [`lower`].
 pub fn lower_to_read(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> Function {
     let shared = lower(program, layouts, options);

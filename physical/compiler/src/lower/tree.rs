@@ -11,7 +11,7 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, Scalar};
 use std::rc::Rc;
 
-/// The number of an access of the program.
+/// The number of an access: an access of the program, or a mask that lowering adds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct AccessId(pub(crate) u32);
 
@@ -128,8 +128,8 @@ impl Tree {
         }
     }
 
-    /// Calls `visit` on every term and every assignment, in the order in which one round executes
-    /// them.
+    /// Calls `visit` on every outermost term and every assignment, in the order in which one round
+    /// of each loop executes them.
     pub(crate) fn for_each_action<'t>(&'t self, visit: &mut dyn FnMut(TreeAction<'t>)) {
         match self {
             Tree::Block(items) => items.iter().for_each(|t| t.for_each_action(visit)),
@@ -221,8 +221,8 @@ impl Tree {
         }
     }
 
-    /// Returns the statement with every outermost term and every assignment replaced, bottom up and
-    /// without simplification.
+    /// Returns the statement with every outermost term and every assignment replaced, without
+    /// simplification. `assign` takes the assignment with its right side replaced.
     pub(crate) fn map(
         &self,
         term: &mut dyn FnMut(&TreeTerm) -> TreeTerm,

@@ -10,8 +10,9 @@ use crate::notation::{Access, AccessSubscript, Bounds, Expr, Index, Program, Rol
 use redpoll_logic::{LeafKind, LevelFormat, LevelKind, StorageMode};
 use redpoll_storage::levels::{ArrayClass, level};
 
-/// Returns the buffers whose new elements may have any contents: values of outputs whose elements
-/// are all set, and arrays that lists append to. `body` is the code of the function.
+/// Returns the buffers whose new elements may have any contents: the values of outputs whose
+/// elements are all set, and the coordinates and values that lists append. `body` is the code of
+/// the function.
 pub(super) fn unfilled(cx: &Cx<'_>, body: &[AssemblyStmt]) -> Vec<Buffer> {
     let mut buffers = Vec::new();
     for (id, code) in cx.program.outputs().map(|id| (id, cx.tensor(id))) {
@@ -50,8 +51,8 @@ fn is_only_set(program: &Program, id: TensorId) -> bool {
 
 /// Returns whether a tensor is a dense output that one unconditional assignment sets at every
 /// coordinate, in loops over all of its modes. Lowering then never skips the assignment. Loops
-/// along the stored entries of another tensor are excluded, because skipping coordinates saves more
-/// there.
+/// along the stored entries of another tensor are excluded, because in such loops skipping
+/// coordinates saves more than not filling the output.
 pub(super) fn is_fully_set(program: &Program, id: TensorId) -> bool {
     let decl = &program.tensors[id.index()];
     if decl.role != Role::Output || !is_plain(decl) {
@@ -79,10 +80,10 @@ fn sets_each_coordinate(lhs: &Access, loops: &EnclosingLoops<'_>, sizes: &[u64])
         && loops.iter().all(|(index, _)| each_once(index))
 }
 
-/// Returns whether a tensor is an output with the pattern of an input, and one unconditional
-/// assignment sets all of its stored elements. The assignment is in loops over whole modes, which
-/// walk only that input. Its value is computed from the input's element at the same coordinates and
-/// from elements of dense inputs.
+/// Returns whether a tensor is an output with the pattern of an input, its levels are dense or
+/// unique sparse lists, and one unconditional assignment sets all of its stored elements. The
+/// assignment is in loops over whole modes, which walk only that input. Its value is computed from
+/// the input's element at the same coordinates, from elements of dense inputs and from constants.
 ///
 /// Lowering drops such an assignment only if its value is a constant, and then at all coordinates.
 fn is_set_along_pattern(program: &Program, id: TensorId) -> bool {
@@ -149,10 +150,10 @@ fn is_plain(decl: &TensorDecl) -> bool {
         && format.modes.iter().enumerate().all(is_whole)
 }
 
-/// Returns the loop that computes the whole fold of each element of an output. The loops around
-/// that loop are the loops over the output's modes, and no other statement writes the output, so
-/// each element has the fill value until the loop runs. Levels with one entry or run in each fiber
-/// are excluded: their coordinates share a position.
+/// Returns the loop that computes the whole fold of each element of an output; `None` if there is
+/// no such loop. The loops around that loop are the loops over the output's modes, and no other
+/// statement writes the output, so each element has the fill value until the loop runs. Levels with
+/// one entry or run in each fiber are excluded: their coordinates share a position.
 pub(super) fn fold_loop(program: &Program, id: TensorId) -> Option<Index> {
     let decl = &program.tensors[id.index()];
     if decl.role != Role::Output || decl.ty.format.levels.iter().any(|level| level.kind.traits().single) {
@@ -221,7 +222,7 @@ fn find<'a>(
     }
 }
 
-/// Returns whether some access uses one of these loops at a level that is not dense.
+/// Returns whether a read uses the index of one of these loops at a level that is not dense.
 fn has_leading_level(program: &Program, loops: &[Index]) -> bool {
     let mut found = false;
     program.body.walk(&mut |stmt| {

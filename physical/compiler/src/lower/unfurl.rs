@@ -20,7 +20,7 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, Scalar};
 use std::rc::Rc;
 
-/// Limit on the number of comparisons of a loop that become masks, since phases multiply. Further
+/// Number of comparisons of a loop that may become masks, since phases multiply. All other
 /// comparisons are evaluated at each coordinate.
 const MAX_MASKS: usize = 3;
 
@@ -115,8 +115,8 @@ impl LoopContext<'_> {
     }
 }
 
-/// Returns one head for an access whose next subscript can be computed and for all accesses equal
-/// to it, with the coordinate of that subscript.
+/// Returns one head for the first access whose next subscript can be computed and for all accesses
+/// equal to it, with the coordinate of that subscript; `None` if there is no such access.
 pub(crate) fn computable_head(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree) -> Option<(Head, Expr)> {
     let ids = accesses(state, body);
     for &id in &ids {
@@ -141,8 +141,9 @@ pub(crate) fn computable_head(cx: &mut Cx<'_>, state: &LoweringState, body: &Tre
     None
 }
 
-/// Guards the looplet at a coordinate that may be out of bounds. The enclosing loops may have no
-/// rounds. In that case, the code must not load anything.
+/// Guards the looplet at a coordinate that is in bounds in every round of the enclosing loops, but
+/// may be out of bounds if these loops have no rounds. The code runs in that case too, and must
+/// then load nothing.
 fn guard_bounds(cx: &Cx<'_>, acc: &AccessState, looplet: Looplet, at: &Expr) -> Looplet {
     let (sub, fiber) = acc.next_subscript().expect("the access has an unresolved subscript");
     let tensor = acc.tensor.expect("a mask has no subscripts");
@@ -301,15 +302,16 @@ fn out_of_bounds_effect(
     }
 }
 
-/// Returns whether coordinates are proved to be in bounds over an extent that is not empty.
+/// Returns whether coordinates with the scale 1 are proved to be in bounds over an extent that is
+/// not empty; false for other scales.
 fn is_in_bounds(cx: &Cx<'_>, form: &LinearForm, extent: &LoopExtent, dimension: &Expr) -> bool {
     let first = add(&extent.lo, &form.offset);
     let end = add(&extent.hi, &form.offset);
     form.scale == 1 && cx.prover.le(&int(0), &first) && cx.prover.le(&end, dimension)
 }
 
-/// Returns the looplet of a read or a write in negated coordinates. Levels that cannot be read from
-/// the end are looked up.
+/// Returns the looplet of a read or a write in negated coordinates. A read is a lookup if the level
+/// cannot be read from the end and its looplet cannot be mirrored.
 fn backward(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, reads: Option<Protocol>) -> Looplet {
     let kind = lowering(cx.level(at).format.kind);
     let dimension = cx.level(at).dimension.clone();
@@ -361,7 +363,8 @@ impl Looplet {
         }
     }
 
-    /// Returns the looplet inside thunks without epilogues, and emits their preambles.
+    /// Returns the looplet inside thunks, and emits their preambles. The thunks must have no
+    /// epilogues, which would be lost.
     fn strip_thunks(self, cx: &mut Cx<'_>) -> Looplet {
         match self {
             Looplet::Thunk { preamble, body, .. } => {
@@ -373,10 +376,11 @@ impl Looplet {
     }
 }
 
-/// Turns up to [`MAX_MASKS`] comparisons between the index and a computed value into masks. Returns
-/// the body with an access in place of each such comparison, and a head for each access. If the
-/// body must not be copied further, a comparison becomes a mask only if the body has no effect
-/// where the comparison is true, or none where it is false.
+/// Turns the first [`MAX_MASKS`] comparisons of the index into masks, if [`mask`] finds their
+/// phases and no round changes a value that they read. Returns the body with an access in place of
+/// each comparison that became a mask, and a head for each such access. If the body must not be
+/// copied further, a comparison becomes a mask only if the body has no effect where the comparison
+/// is true, or none where it is false.
 pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut LoweringState, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
     let mut comparisons: Vec<TreeTerm> = Vec::new();
     body.for_each_term(&mut |t| collect_comparisons(t, index, &mut comparisons));
@@ -437,8 +441,9 @@ fn collect_comparisons(t: &TreeTerm, index: Index, comparisons: &mut Vec<TreeTer
     args.iter().for_each(|a| collect_comparisons(a, index, comparisons));
 }
 
-/// Returns the phases of a comparison of a linear form of the index, or of `floordiv(form, width)`,
-/// with a threshold that is computed before the loop; `None` for other comparisons.
+/// Returns the phases of a comparison between linear forms of the index, or between
+/// `floordiv(form, width)` and a value that does not depend on the index. Returns `None` for other
+/// comparisons, if the index cancels out, and if a side with the index may overflow.
 fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: Index) -> Option<Looplet> {
     let TreeTerm::Call(Op::Builtin(op), args) = comparison else { return None };
     let is_index = |cx: &Cx<'_>, t: &TreeTerm| dtype_of(cx, state, t) == DType::I64;
@@ -448,7 +453,7 @@ fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: In
     let [(left_term, left_width), (right_term, right_width)] = [0, 1].map(|k| quotient(cx, state, &args[k]));
     let mut left = linear(cx, state, left_term, Some(index))?;
     let mut right = linear(cx, state, right_term, Some(index))?;
-    // A quotient can be compared with a value that does not depend on the index.
+    // A quotient can be compared only with a value that does not depend on the index.
     let width = left_width.max(right_width);
     if left_width > 1 && right.scale != 0 || right_width > 1 && left.scale != 0 {
         return None;
@@ -495,8 +500,8 @@ fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: In
     }))
 }
 
-/// Returns the numerator and the denominator of a term that divides by a small literal and depends
-/// on an unbound index. Other terms have the denominator 1.
+/// Returns the numerator and the denominator of a term that is a `floordiv` by a small literal and
+/// cannot be computed yet. Other terms have the denominator 1.
 fn quotient<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> (&'t TreeTerm, i64) {
     match t {
         TreeTerm::Call(Op::Builtin(Builtin::FloorDiv), args) if !stmt::is_computable(cx, state, t) => match &args[..] {
@@ -518,7 +523,8 @@ fn exchange_sides(op: Builtin) -> Builtin {
     }
 }
 
-/// Returns whether an `i64` term consists of coordinates and small numbers only.
+/// Returns whether an `i64` term is made of indices and small numbers by sums, differences, and
+/// products with a small number.
 fn is_small(t: &TreeTerm) -> bool {
     let small = |t: &TreeTerm| matches!(t, TreeTerm::Lit(Scalar::I64(v)) if v.unsigned_abs() <= 1 << 20);
     match t {
@@ -530,7 +536,7 @@ fn is_small(t: &TreeTerm) -> bool {
 }
 
 /// Returns the term as a linear form of the index whose offset can be computed; `None` for other
-/// terms.
+/// terms, and if the scale overflows.
 fn linear(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm, index: Option<Index>) -> Option<LinearForm> {
     if let (TreeTerm::Index(i), Some(index)) = (t, index)
         && *i == index

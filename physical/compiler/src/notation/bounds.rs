@@ -12,14 +12,14 @@
 //!   each argument;
 //! - the value of a `let`: linear forms, sums, differences, products, `neg`, `min`, `max`, `rem`,
 //!   `floordiv`, `ifelse`, casts and reads. A read is bounded by its dtype. A read without
-//!   `outside` is also bounded by the least and the greatest value of its input if they are given:
+//!   `outside` is also bounded by the least and the greatest value of its input if they are known:
 //!   an index tensor is scanned once, not in each round;
 //! - comparisons between linear forms in the enclosing conditions.
 //!
-//! A coordinate proved without conditions is [`Bounds::Proved`], because a loop has no rounds
-//! outside of its extent. A coordinate proved only under a condition is [`Bounds::Guarded`]:
-//! lowering may locate a coordinate before it evaluates the condition, and must not access memory
-//! there. All other coordinates are [`Bounds::Checked`].
+//! A coordinate proved without conditions is [`Bounds::Proved`]: it is in bounds in every round of
+//! its loops. A coordinate proved only under a condition is [`Bounds::Guarded`]: lowering may
+//! locate a coordinate before it evaluates the condition, and must not access memory there. All
+//! other coordinates are [`Bounds::Checked`].
 //!
 //! The derivation uses integers of unlimited range, whereas sums of `i64` wrap around. So a bound
 //! or a comparison is not used if its form may leave the range of `i64` in the direction that would
@@ -202,8 +202,9 @@ impl BoundsPass<'_> {
         self.bind(Atom::Var(var), least, greatest);
     }
 
-    /// Returns the linear form of an `i64` expression, or of a variable of another integer dtype
-    /// whose values `i64` contains. Arithmetic in other dtypes wraps around earlier.
+    /// Returns the linear form of an `i64` expression, or of a variable of `bool` or of another
+    /// integer dtype whose values `i64` contains; `None` for other expressions. Arithmetic in other
+    /// dtypes wraps around earlier.
     fn form(&self, e: &Expr) -> Option<Linear> {
         let prim = super::dtype_of(self.program, e).ok()?.prim()?;
         let is_exact = prim == Prim::I64 || matches!(e, Expr::Var(_)) && !prim.is_float() && prim != Prim::U64;
@@ -330,7 +331,8 @@ impl BoundsPass<'_> {
         self.program.block_input_range(tensor).or_else(|| (self.ranges)(tensor))
     }
 
-    /// Returns the least and the greatest result of an operator, without regard to wrapping.
+    /// Returns the least and the greatest result of an operator, without regard to wrapping; the
+    /// range of `i64` if nothing is known of the operator.
     fn call_range(&self, op: Builtin, args: &[Expr]) -> (i128, i128) {
         let values: Vec<(i128, i128)> = args.iter().map(|a| self.value_range(a)).collect();
         let fold = |f: &dyn Fn((i128, i128), (i128, i128)) -> (i128, i128)| {
@@ -388,7 +390,8 @@ fn prim_range(prim: Option<Prim>) -> (i128, i128) {
     }
 }
 
-/// Returns the value of a literal of an integer primitive (except `u64`) or `bool`.
+/// Returns the value of a literal of an integer primitive (except `u64`) or `bool`; `None` for
+/// other literals.
 fn integer_value(value: &Scalar) -> Option<i128> {
     match value.cast(Prim::I64) {
         Some(Scalar::I64(v)) if value.prim().is_some_and(|p| !p.is_float() && p != Prim::U64) => Some(i128::from(v)),

@@ -7,10 +7,10 @@
 //!
 //! Other subscripts are a constant, a form whose deepest atom is a variable, or a form whose index
 //! is bound too early: `A[j, i]` under loops `i`, `j`, or `A[i, i]`, or `w[i]` of a local that is
-//! declared inside of the loop of `i`. Each of these subscripts becomes the index `s` of a new loop
-//! of one round, `for s in e..e+1`: a random access by seeking. The new loop is placed just outside
-//! of the loop that resolves the next mode, or just around the statement of the access. Accesses
-//! that need the same loop share it (Finch, concordization of index positions).
+//! not dense and is declared inside of the loop of `i`. Each of these subscripts becomes the index
+//! `s` of a new loop of one round, `for s in e..e+1`: a random access by seeking. The new loop is
+//! placed just outside of the loop that resolves the next mode, or just around the statement of the
+//! access. Accesses that need the same loop share it (Finch, concordization of index positions).
 //!
 //! For a write into appended levels, the new loop is placed as far outside as possible, so that the
 //! loops that would repeat its coordinate lie inside of it. The new loop cannot be placed around a
@@ -163,8 +163,8 @@ impl Concordizer {
         Access { subscripts, ..a }
     }
 
-    /// Returns the outermost loop that lies inside of the binders of all atoms in the subscripts
-    /// and follows the declaration of the tensor.
+    /// Returns the outermost of the enclosing loops that lies inside of the binders of all atoms in
+    /// the subscripts and follows the declaration of the tensor; `None` if there is no such loop.
     fn outermost_loop(&self, tensor: TensorId, forms: &[Linear]) -> Option<Index> {
         let atoms = forms.iter().flat_map(|form| form.terms.iter().map(|(atom, _)| self.depth[atom]));
         let outside = atoms.chain(self.declared.get(&tensor).copied()).max().unwrap_or_default();
@@ -172,7 +172,7 @@ impl Concordizer {
     }
 
     /// Returns the loop that resolves each subscript; `None` for a subscript that no loop resolves
-    /// inside of the loops that resolve the outer subscripts.
+    /// inside of the binders of all atoms in the outer subscripts.
     fn resolving_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
         let depth = |atom: Atom| self.depth[&atom];
         // A fiber is looked up where the loop over the fiber begins, so the loop must begin after

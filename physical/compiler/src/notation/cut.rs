@@ -1,9 +1,10 @@
 //! Analysis of whether the outermost loop of a program can be cut into chunks, and of how the
 //! outputs of chunks are joined.
 //!
-//! A chunk is the whole program with the outermost loop restricted to a range of its rounds, over
-//! memory of its own. The statements around the loop run once in each chunk, so they must have no
-//! loops, and may write only scalar locals. Each output is joined in one of three ways ([`Join`]):
+//! A chunk is the program with the outermost loop restricted to a range of its rounds. Each chunk
+//! has its own locals; the join of an output says whether the chunks share the memory of the
+//! output. The statements around the loop run once in each chunk, so they must have no loops, and
+//! may write only scalar locals. Each output is joined in one of three ways ([`Join`]):
 //! - chunks write disjoint elements;
 //! - chunks write disjoint ranges of the outermost coordinates;
 //! - the outputs of chunks are folded by an associative operator that is idempotent or whose
@@ -23,7 +24,7 @@ use std::ops::Range;
 pub const ALL_ROUNDS: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
 /// Maximum number of chunks of a loop whose results depend on the cuts. The cuts of such a loop
-/// must not depend on the number of threads.
+/// must not depend on the number of threads, so this constant limits their number.
 pub const MAX_CHUNKS: u64 = 64;
 
 /// The cut of a program's outermost loop.
@@ -31,7 +32,7 @@ pub const MAX_CHUNKS: u64 = 64;
 pub struct Cut {
     /// The index of the loop.
     pub index: Index,
-    /// The range of its index.
+    /// The range of the index of the loop.
     pub rounds: Range<i64>,
     /// The inputs whose outermost level the loop iterates over: the number of each input, and the
     /// offset that its subscript adds to the index.
@@ -49,8 +50,9 @@ pub struct Cut {
     /// - A float fold over rounds is rounded in the order of the chunks.
     /// - A float zero that one round computes may change its sign if some level has runs or blocks:
     ///   where a run or block is cut in two, its ends are computed by other code than its middle.
-    /// - A sparse output may store a different set of entries: fill values within a run are handled
-    ///   one by one at the ends of the run.
+    /// - A sparse output may store a different set of entries: where a run or block is cut in two,
+    ///   the code for its ends may store fill values that the code for its middle skips, or the
+    ///   reverse.
     pub exact: bool,
 }
 
@@ -89,15 +91,17 @@ pub struct RoundCoordinates {
 }
 
 impl RoundCoordinates {
-    /// Maximum of the factor and of the absolute constant, so that [`RoundCoordinates::max_round`]
-    /// is beyond all coordinates.
+    /// Maximum of the factor and of the absolute constant, so that the coordinates of the round
+    /// [`RoundCoordinates::max_round`] are beyond all coordinates of tensors with dimensions up to
+    /// `2^61`.
     const MAX: i64 = 1 << 31;
 
     /// The coordinates if each round `i` writes only the coordinate `i`.
     pub const ROUND: RoundCoordinates = RoundCoordinates { factor: 1, constant: 0 };
 
     /// Returns the coordinates of rounds that write `width` coordinates from
-    /// `factor * round + constant` on; `None` if rounds are not ascending and disjoint.
+    /// `factor * round + constant` on; `None` if rounds are not ascending and disjoint, or if the
+    /// factor or the absolute constant exceeds [`RoundCoordinates::MAX`].
     fn of_span(CoordinateSpan { factor, constant, width }: CoordinateSpan) -> Option<RoundCoordinates> {
         let fits = (1..=RoundCoordinates::MAX).contains(&factor) && width <= factor;
         let offsets = -RoundCoordinates::MAX..=RoundCoordinates::MAX;
@@ -142,7 +146,8 @@ pub enum Obstacle {
     /// operator that can be regrouped by chunks.
     NotFolded(String),
     /// This output is appended to, and its outermost coordinate is neither the index of the loop
-    /// nor within blocks of a given size.
+    /// (possibly times a positive factor, plus a constant) nor, if the loop is over blocks of a
+    /// constant number of rounds, the index of the loop over the rounds of one block.
     Appended(String),
     /// This output is appended to, and arrays of its format cannot be concatenated.
     NotConcatenated(String),
@@ -151,15 +156,17 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Obstacle::SeveralLoops => write!(f, "there is not exactly one outermost loop"),
+            Obstacle::SeveralLoops => write!(f, "there is not exactly one outermost loop, or it is a `while`"),
             Obstacle::CarriedLocal(local) => write!(f, "rounds share the local `{local}`"),
             Obstacle::OpenExtent => write!(f, "the extent of the outermost loop is computed at run time"),
             Obstacle::WrittenOutside(output) => write!(f, "`{output}` is written outside of the loop"),
-            Obstacle::ReadInside(output) => write!(f, "`{output}` is read inside of the loop"),
+            Obstacle::ReadInside(output) => {
+                write!(f, "`{output}` is read, declared, frozen, thawed or swapped inside of the loop")
+            }
             Obstacle::NotFolded(output) => {
                 write!(
                     f,
-                    "several rounds write one element of `{output}`, and the writes are not folds by one operator \
+                    "several rounds may write one element of `{output}`, and the writes are not folds by one operator \
                      that can be regrouped"
                 )
             }
@@ -173,9 +180,10 @@ impl fmt::Display for Obstacle {
             Obstacle::Appended(output) => {
                 write!(
                     f,
-                    "`{output}` is appended to, and its outermost coordinate is neither the index of this loop nor \
-                     the index of a loop over blocks of a given number of rounds, as in `split(i, io, ii, 64)`; blocks \
-                     of stored entries and blocks of a product do not append in chunks"
+                    "`{output}` is appended to, and its outermost coordinate is neither the index of this loop nor, if \
+                     this loop is over blocks of a constant number of rounds, the index of the loop over the rounds of \
+                     one block, as `ii` in `split(i, io, ii, 64)`; blocks of stored entries and blocks of a product do \
+                     not append in chunks"
                 )
             }
         }
@@ -349,7 +357,8 @@ fn output_join(
     fold_operator(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
 }
 
-/// Returns whether an output is made by concatenation of arrays that chunks append to.
+/// Returns whether an output of this format can be made by concatenation of arrays that chunks
+/// append to.
 fn is_concatenated(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
     let written = kernel_format(&ty.format);
     let levels = || written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
@@ -387,7 +396,8 @@ struct BodyAccesses<'a> {
     assigns: Vec<(&'a Access, &'a Write)>,
     /// The tensors that are read, declared, frozen, thawed or swapped.
     other_uses: Vec<TensorId>,
-    /// The first value of each loop's index, and the maximum number of rounds.
+    /// The first value of each loop's index, and the maximum number of rounds, for loops with a
+    /// linear begin and a constant maximum.
     loops: HashMap<Index, (Linear, i64)>,
 }
 
@@ -413,8 +423,10 @@ impl<'a> BodyAccesses<'a> {
         found
     }
 
-    /// Returns the range of a subscript in a round of `index`, if at most one inner loop's index
-    /// occurs in the subscript.
+    /// Returns the range of a subscript in a round of the loop of `index`. Returns `None` if the
+    /// subscript does not depend on that loop, or depends on variables, on several inner loops, on
+    /// an inner loop without a constant maximum of rounds, or on an inner loop of several rounds by
+    /// a stride other than 1.
     fn span(&self, at: &Expr, index: Index) -> Option<CoordinateSpan> {
         let form = Linear::of(at)?;
         let inner = form.terms.iter().find(|(atom, _)| *atom != Atom::Index(index)).copied();
@@ -442,7 +454,7 @@ impl<'a> BodyAccesses<'a> {
 
 impl BodyAccesses<'_> {
     /// Returns whether a subscript depends on an index, directly or through the start of an inner
-    /// loop.
+    /// loop. A subscript with a variable counts as dependent.
     fn depends_on(&self, at: &Expr, index: Index) -> bool {
         let by = |atom: &Atom| match atom {
             Atom::Index(i) => {
@@ -455,7 +467,8 @@ impl BodyAccesses<'_> {
     }
 }
 
-/// Returns an upper bound of `hi - lo`; an end that is a `min` is at most each of its arguments.
+/// Returns a constant upper bound of `hi - lo`; `None` if none is found. An end that is a `min` is
+/// at most each of its arguments.
 fn max_rounds(lo: &Linear, hi: &Expr) -> Option<i64> {
     match hi {
         Expr::Call(Op::Builtin(Builtin::Min), ends) => ends.iter().filter_map(|end| max_rounds(lo, end)).min(),

@@ -15,8 +15,9 @@
 //! - A loop is an error if it has no extent and no access implies one.
 //! - The size of an open dimension is one more than the largest coordinate that linear subscripts
 //!   write in its mode.
-//! - A loop with constant bounds is an error if an access without a condition and without an
-//!   `outside` is provably out of bounds.
+//! - A loop over `i` with constant bounds is an error if the subscript `i`, `i + c` or `c - i` of
+//!   an access leaves the bounds in some round, unless the access has an `outside` or is under a
+//!   condition inside the loop.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -43,7 +44,8 @@ pub fn dimensionalize(program: Program) -> Result<Program, Error> {
     Ok(Program { body: set_extents(body, &inferred), ..d.program })
 }
 
-/// A subscript with a linear form over loop indices and variables.
+/// A coordinate of one mode that an access determines, as a linear form over loop indices and
+/// variables.
 struct SubscriptUse {
     tensor: TensorId,
     mode: TensorMode,
@@ -143,7 +145,8 @@ impl UseCollector<'_> {
     }
 
     /// Returns the modes that are not stored whole, each with the coordinate that the subscripts of
-    /// an access together determine.
+    /// an access together determine. Leaves out modes whose coordinate the subscripts do not
+    /// determine.
     fn composite_modes(&self, a: &Access) -> Vec<(TensorMode, Linear)> {
         let ty = &self.d.program.tensors[a.tensor.index()].ty;
         let at = |mode: StorageMode| {
@@ -201,7 +204,8 @@ impl Dimensions {
         }
     }
 
-    /// Returns the range of `index` for which the subscript is in bounds.
+    /// Returns the range of `index` for which the subscript is in bounds; `None` if the subscript
+    /// implies no extent of the loop (see the module), or the dimension is open.
     fn implied_range(&self, u: &SubscriptUse, index: Index) -> Option<(i64, i64)> {
         let ([(atom, a)], false) = (&u.at.terms[..], u.outside) else { return None };
         let (n, c) = (self.size(u.tensor, u.mode)?, u.at.constant);

@@ -84,8 +84,8 @@ impl Initializer {
         }
     }
 
-    /// Returns the loop that resolves a subscript: the innermost enclosing loop whose index occurs
-    /// in it.
+    /// Returns the loop that resolves a subscript: the innermost of `loops` whose index occurs in
+    /// the subscript.
     fn resolving_loop(&self, subscript: &Expr) -> Option<Atom> {
         let atoms = subscript.atoms();
         self.loops.iter().rev().flatten().find(|l| atoms.contains(l)).copied()

@@ -2,8 +2,8 @@
 //!
 //! The interpreter executes a program as written, over tensors stored densely by their storage
 //! modes. Loops ascend, folds have exactly the order of the loops, and `Op::eval_in` defines the
-//! values. A program can run before and after normalization, so that tests of a pass can compare
-//! both runs. Lifecycles must be explicit, loops must have extents, and no dimension may be open.
+//! values. A program can run before and after a pass, so that tests of the pass can compare both
+//! runs, if lifecycles are explicit, loops have extents, and no dimension is open.
 
 use super::dense_values::DenseValues;
 use super::text::{label, print_expr};
@@ -18,9 +18,10 @@ use std::collections::HashMap;
 /// Limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterpLimits {
-    /// Maximum number of statements executed plus expressions evaluated.
+    /// Maximum number of steps: statements executed, conditions tested, and expressions evaluated,
+    /// with all their subexpressions.
     pub steps: u64,
-    /// Maximum number of values of all live tensors.
+    /// Maximum number of values of all inputs and of all tensors declared so far.
     pub values: u64,
 }
 
@@ -65,7 +66,7 @@ pub enum StopCause {
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
     /// `Write::Init` found a value other than the fill value.
-    #[error("`{access}` at {coordinates:?} is initialized twice; fold or overwrite")]
+    #[error("`{access}` at {coordinates:?} is initialized after another write; fold or overwrite")]
     InitializedTwice {
         /// The access.
         access: String,
@@ -140,7 +141,7 @@ struct ProgramRun<'a> {
     limits: InterpLimits,
     mode: FloatMode,
     steps: u64,
-    /// Number of values of all live tensors.
+    /// Number of values of all inputs and of all tensors declared so far.
     values: u64,
     shapes: Vec<Vec<u64>>,
     tensors: Vec<DenseValues>,

@@ -6,7 +6,7 @@
 //!     =  for s in [e, e + 1) { Y[s] = a; Y[s] += b }          Y appended to
 //! ```
 //! A coordinate of an appended level is appended once, so all writes to it must happen in one loop.
-//! Input: output of `concordize`.
+//! Statements between the two loops move into the merged loop. Input: output of `concordize`.
 
 use super::linear::Linear;
 use super::visit::infallible;
@@ -62,7 +62,8 @@ fn find_partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
 }
 
 /// Returns the coordinate of a loop of one round, and the tensors of which the loop resolves an
-/// appended level.
+/// appended level; `None` if there are no such tensors, for a parallel loop, and for other
+/// statements.
 fn appending_loop<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Vec<TensorId>)> {
     let Stmt::For { index, extent: Some((lo, hi)), rounds, body } = stmt else { return None };
     if *rounds == Rounds::Parallel || Linear::distance(lo, hi) != Some(1) {

@@ -1,8 +1,9 @@
 //! Pass `insert_lifecycles`: inserts the declares, freezes and thaws that the program leaves out.
 //!
 //! Input: output of `resolve_scopes`, in which any part of the lifecycle of a tensor may be written
-//! out. Output: every output and every local that is used is declared once, frozen before it is
-//! read and thawed before it is written again, so that the lifecycle rules of `verify` hold.
+//! out. Output: every output and every local that is used is declared, frozen before it is read and
+//! thawed before it is written again. The lifecycle rules of `verify` then hold, unless the parts
+//! that are written out break them.
 //!
 //! - An output without a declaration is declared at the start of the program. An output that is
 //!   writable at the end of the program is frozen there.
@@ -13,10 +14,10 @@
 //!   statement that writes a frozen tensor. A body that changes the state of an outer tensor
 //!   restores that state at its end.
 //!
-//! A statement that reads and writes one tensor is an error. So is a loop, `if` or `while` that
-//! reads and writes one tensor in several statements, since each round would pay for a freeze.
-//! Exceptions to this second rule are scalar and dense tensors, whose freeze is free, and tensors
-//! whose freeze and thaw are written out.
+//! An assignment that reads and writes one tensor is an error. So is a loop, `if` or `while` that
+//! reads and writes one tensor of an outer scope in several statements, since each round would pay
+//! for a freeze. Exceptions to this second rule are scalar and dense tensors, whose freeze is free,
+//! and tensors whose freeze and thaw are written out.
 
 use super::verify::{ProgramRule, location};
 use super::{Access, Program, Role, Stmt, TensorId};

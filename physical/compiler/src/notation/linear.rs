@@ -18,7 +18,7 @@ pub enum Atom {
 }
 
 /// The form `constant + sum of coefficient * atom`. Terms are sorted by atom and have non-zero
-/// coefficients, so equal forms are equal values.
+/// coefficients, so two forms with the same value for all atoms compare equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Linear {
     /// Atoms and their coefficients.
@@ -66,7 +66,8 @@ impl Linear {
         Linear { terms: vec![(atom, 1)], constant: 0 }
     }
 
-    /// Returns `hi - lo` if both are linear forms and their difference is constant.
+    /// Returns `hi - lo` if both are linear forms and their difference is constant; `None`
+    /// otherwise, and on overflow.
     pub(crate) fn distance(lo: &Expr, hi: &Expr) -> Option<i64> {
         Linear::of(hi)?.plus(&Linear::of(lo)?.times(-1)?)?.as_constant()
     }
@@ -156,7 +157,7 @@ impl Linear {
         Linear { terms: self.terms.iter().copied().filter(|(a, _)| *a != atom).collect(), constant: self.constant }
     }
 
-    /// Returns the term whose atom has the greatest `depth`.
+    /// Returns the term whose atom has the greatest `depth`; `None` for a constant form.
     pub fn deepest<D: Ord>(&self, depth: &dyn Fn(Atom) -> D) -> Option<(Atom, i64)> {
         self.terms.iter().copied().max_by_key(|(a, _)| depth(*a))
     }

@@ -1,24 +1,26 @@
 //! Notation: the loops that compute a query.
 //!
 //! A [`Program`] is a statement over tensors that are accessed by index: loops, conditions,
-//! lifecycles (declare, freeze, thaw) and assignments. The statement contains no code for the
-//! levels in which a tensor is stored; lowering ([`crate::lower`]) adds that code with looplets.
+//! variables, lifecycles (declare, freeze, thaw, swap) and assignments. The statement contains no
+//! code for the levels in which a tensor is stored; lowering ([`crate::lower`]) adds that code with
+//! looplets.
 //!
 //! Programs come from physical queries ([`from_physical`]) or from text ([`parse`]). [`verify`]
 //! checks them, [`run`] interprets them, and [`normalize`] brings them into the form that lowering
 //! takes.
 //!
 //! # The normal form
-//! [`normalize`] establishes these rules. [`verify_normal`] checks rules 1 to 5, 8 and 10, and the
-//! positions that rule 6 requires of loops of one round:
+//! [`normalize`] establishes these rules. [`verify_normal`] checks rules 1 to 5, 8 and 10, except
+//! that it accepts loops without rounds, and the positions that rule 6 requires of loops of one
+//! round:
 //! 1. All rules of the module `verify` hold. Lifecycles are explicit: a `declare` for each output
 //!    and each used local, `freeze` before reads and, for outputs, at the end, `thaw` before
 //!    further writes.
 //! 2. Each `for` and `let` binds an index or variable of its own; ids are unique in the program,
 //!    names may repeat.
-//! 3. Each `for` has an extent `(lo, hi)` of `i64` expressions over outer indices and variables. An
-//!    inferred extent is a pair of literals, `(0, n)` for a plain subscript. No dimension is open.
-//!    Loops that provably have no rounds are dropped.
+//! 3. Each `for` has an extent `(lo, hi)` of `i64` expressions over outer indices and variables,
+//!    and over reads as far as rule 10 allows. An inferred extent is a pair of literals, `(0, n)`
+//!    for a plain subscript. No dimension is open. Loops that provably have no rounds are dropped.
 //! 4. Each subscript is a linear form: `atom`, `(* c atom)`, or a flat `(+ term .. c)` of such
 //!    terms. An atom is an index or a variable and occurs at most once; coefficients `c` are
 //!    literals other than 0 and 1. Terms are ordered from the deepest bound atom to the outermost;
@@ -102,7 +104,7 @@ use crate::Error;
 ///
 /// # Errors
 /// When the program breaks a rule of Notation, an extent or dimension cannot be inferred, or
-/// accesses imply different extents.
+/// accesses contradict each other or a written extent.
 pub fn normalize(program: Program) -> Result<Program, Error> {
     normalize_with_ranges(program, &|_| None)
 }

@@ -22,7 +22,7 @@ macro_rules! define_id {
     };
 }
 
-define_id!(Index, "A loop index of a program; bound by one loop.");
+define_id!(Index, "A loop index of a program; in the normal form, one loop binds it.");
 define_id!(Var, "A variable of a program, bound by a `let`.");
 define_id!(TensorId, "A tensor of a program: input, output or local.");
 
@@ -49,8 +49,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the least and the greatest possible value of an input that holds bounds of blocks;
-    /// `None` for other tensors.
+    /// Returns the least and the greatest possible value of an input that holds the first rounds of
+    /// blocks or the numbers of blocks; `None` for other tensors, and if the rounds cannot be
+    /// counted.
     pub fn block_input_range(&self, input: TensorId) -> Option<(i64, i64)> {
         let inputs = self.block_inputs.iter().find(|b| b.inputs().any(|t| t == input))?;
         let rounds = inputs.stored.rounds(&self.tensors[inputs.of.index()].ty)? as i64;
@@ -250,7 +251,7 @@ pub enum Stmt {
         index: Index,
         /// The half-open bounds; `None` if the accesses imply them.
         extent: Option<(Expr, Expr)>,
-        /// The execution mode of its rounds.
+        /// The execution mode of the rounds of the loop.
         rounds: Rounds,
         /// The body.
         body: Box<Stmt>,

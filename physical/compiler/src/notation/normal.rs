@@ -25,8 +25,8 @@ struct NormalFormVerifier<'a> {
     program: &'a Program,
     /// The depth of each bound atom: one more than the number of atoms bound before it.
     depth: HashMap<Atom, usize>,
-    /// The number of atoms bound before the declaration of each tensor with a level that is looked
-    /// up.
+    /// The number of atoms bound before the declaration of each tensor that has a level that is not
+    /// dense.
     declared: HashMap<TensorId, usize>,
     path: Vec<&'a Stmt>,
 }

@@ -104,7 +104,7 @@ impl<'a> WriteOrderVerifier<'a> {
                 let what = match loops.get(resolved) {
                     Some(l) => {
                         let index = &self.program.indices[l.index.index()];
-                        format!("its coordinate of level {mode} does not ascend with the loop of `{index}`")
+                        format!("its coordinate of level {mode} is not proved to ascend with the loop of `{index}`")
                     }
                     None => format!("its coordinate of level {mode} is not proved to ascend"),
                 };
@@ -138,9 +138,10 @@ impl<'a> WriteOrderVerifier<'a> {
         Ok(())
     }
 
-    /// Returns the loops among the binders that may run more than once. Merges a loop over the
-    /// rounds of a block of stored entries, or of a part of a block, with the loops over blocks and
-    /// parts directly around it, since together these loops ascend like one loop.
+    /// Returns the loops among the binders that may run more than once, or whose begin is not a
+    /// linear form. Merges a loop over the rounds of a block of stored entries, or of a part of a
+    /// block, with the loops over blocks and parts directly around it, since together these loops
+    /// ascend like one loop.
     fn repeated_loops(&self, binders: &[EnclosingBinder<'_>]) -> Vec<RepeatedLoop> {
         let mut loops: Vec<RepeatedLoop> = Vec::new();
         for (binder, enclosing) in binders.iter().enumerate() {

@@ -29,7 +29,7 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
         }
         let levels = &input.format.levels;
         if own.format.leaf == LeafKind::Pattern || levels.is_empty() || levels.iter().any(|l| l.kind.traits().runs) {
-            return c.fail(&decl.name, of, ", whose stored entries do not all have separate values");
+            return c.fail(&decl.name, of, ", but a pattern needs levels without runs, and a leaf with values");
         }
     }
     if program.tensors.iter().any(|t| t.pattern.is_some()) { c.stmt(&program.body) } else { Ok(()) }
@@ -81,9 +81,10 @@ impl<'a> PatternVerifier<'a> {
         Ok(())
     }
 
-    /// Returns whether a write leaves the fill value wherever the input has its own fill value. A
-    /// program does not record the float mode that it was made for. A proof in either mode
-    /// suffices, since the fill values in the program are right for its own mode.
+    /// Returns whether a write provably leaves the fill value wherever the input has its own fill
+    /// value. An overwrite is never accepted. A program does not record the float mode that it was
+    /// made for. A proof in either mode suffices, since the fill values in the program are right
+    /// for its own mode.
     fn preserves_fill(&self, access: (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
         let fill = &self.program.tensors[access.0.tensor.index()].ty.fill;
         [FloatMode::Relaxed, FloatMode::StrictIeee].into_iter().any(|mode| {

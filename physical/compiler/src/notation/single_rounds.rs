@@ -32,8 +32,8 @@ struct MisplacedLoops<'a> {
     program: &'a Program,
     /// The bound atoms, outermost first.
     bound: Vec<Atom>,
-    /// The enclosing loops that may run more than once, each as the number of atoms bound outside
-    /// of it.
+    /// The enclosing `for` loops that may run more than once, each as the number of atoms bound
+    /// outside of it.
     repeated: Vec<usize>,
     /// The first values of the enclosing loops of one round.
     single: HashMap<Index, &'a Expr>,

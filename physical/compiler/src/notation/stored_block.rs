@@ -1,5 +1,5 @@
-//! Recognition of loops within one block of the stored entries of an input. A schedule reads the
-//! bounds of such blocks from the inputs in [`Program::block_inputs`].
+//! Recognition of loops within one block of the stored entries of an input. A scheduled program
+//! reads the bounds of such blocks from the inputs in [`Program::block_inputs`].
 
 use super::linear::Linear;
 use super::{AccessSubscript, Expr, Program};
@@ -22,8 +22,9 @@ pub(super) struct StoredBlock<'a> {
 }
 
 impl<'a> StoredBlock<'a> {
-    /// Returns the block in which an extent begins and ends; `None` if the extent is not proved to
-    /// lie within one block.
+    /// Returns the block of an extent that begins `skipped` rounds after the begin of the block and
+    /// ends at the end of the block or before; `None` for an extent of another form. The caller
+    /// must check that `skipped` is not negative.
     pub(super) fn of(program: &'a Program, (lo, hi): &'a (Expr, Expr)) -> Option<StoredBlock<'a>> {
         let (Some(base), skipped) = split_sum(lo)? else { return None };
         let begin = match base {
@@ -75,7 +76,7 @@ fn split_sum(sum: &Expr) -> Option<(Option<&Expr>, Linear)> {
     })
 }
 
-/// Collects the arguments of nested minima.
+/// Collects the arguments of nested minima, or `end` itself if it is not a minimum.
 fn collect_ends<'a>(end: &'a Expr, found: &mut Vec<&'a Expr>) {
     match end {
         Expr::Call(Op::Builtin(Builtin::Min), ends) => ends.iter().for_each(|end| collect_ends(end, found)),

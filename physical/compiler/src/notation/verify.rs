@@ -5,7 +5,8 @@
 //! - **tables**: every id is in its table, and tensor names are unique. A tensor's format fits its
 //!   shape, its fill value has its dtype, a dimension is at most `i64::MAX`, and only outputs and
 //!   locals have open dimensions. Levels of inputs are ordered. The tensors of a
-//!   [`BlockInputs`](super::BlockInputs) are inputs, and its bounds have the expected types.
+//!   [`BlockInputs`](super::BlockInputs) are inputs, its modes can be cut into blocks, and its
+//!   bounds have the expected types.
 //! - **scope**: an index is used inside the only loop that binds it, a variable inside the only
 //!   `let` that binds it.
 //! - **rank**: an access has one subscript per storage mode.
@@ -21,8 +22,8 @@
 //!   loop swaps or changes the state of an outer tensor with a level that is not dense, the index
 //!   of the loop occurs in no subscript of that tensor. (A fiber is looked up where the loop over
 //!   the fiber begins.)
-//! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
-//!   instead.
+//! - **swap**: two locals of one type, both frozen (rule **lifecycle**), exchange their contents;
+//!   scalars are bound by `let` instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
 //!   all bodies and frozen at the end.
 //! - **write**: a written subscript has no `outside`. A pattern leaf (`LeafKind::Pattern`) is a
@@ -33,18 +34,21 @@
 //!   of every loop since the declaration that provably has at least two rounds occurs in a
 //!   subscript, unless there is a condition between the loop and the write. (An index may occur
 //!   through a variable, or through the extent of a loop whose index occurs.) No two such writes of
-//!   one block have equal subscripts.
+//!   one tensor in one block have equal subscripts.
 //! - **pattern**: an output with the pattern of an input has the shape and the levels of the input.
 //!   There is at least one level, no level stores runs, and the leaf of the output has values. The
 //!   output is not read, thawed or overwritten. Where the input has its fill value, a write at the
 //!   same subscripts does not change the output's fill value. The verifier proves this from the
 //!   properties of the operators. It assumes only that a read of the input at those subscripts,
 //!   without an `outside`, gives the fill value of the input.
-//! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
+//! - **while**: the condition reads only scalars (rank 0), and the body writes at least one of
+//!   these scalars.
 //!
 //! [`verify_normal`] also checks (rule **normal**) that the program is in the normal form that
 //! [`normalize`](super::normalize) establishes and lowering takes, and (rule **order**) that
-//! appended levels are written in order; see the module `order`.
+//! appended levels are written in order; see the module `order`. The rules **parallel** and
+//! **schedule** are not checked here, but where loops are cut (`cut`) and where schedules are
+//! applied (`schedule`).
 
 use super::linear::Atom;
 use super::text::{label, print_expr};
@@ -54,7 +58,7 @@ use crate::Error;
 use redpoll_logic::DType;
 use std::collections::{HashMap, HashSet};
 
-/// A group of rules; see the module docs of `verify`.
+/// A group of rules. The docs of the module `verify` list the rules of each group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ProgramRule {
@@ -68,17 +72,17 @@ pub enum ProgramRule {
     DType,
     /// Tensors are declared, written, frozen, read and thawed in order.
     Lifecycle,
-    /// Only frozen locals of one type are swapped.
+    /// Only locals of one type that are not scalars are swapped.
     Swap,
-    /// Inputs are not written; outputs are frozen at the end.
+    /// Inputs are only read; outputs are declared outside of all bodies and frozen at the end.
     Role,
     /// A written subscript has no `outside`, and a leaf without values loses no entry.
     Write,
-    /// No entry is initialized twice.
+    /// No entry is provably initialized twice.
     Init,
     /// An output with the pattern of an input fits the input.
     Pattern,
-    /// The condition of a `while` can change.
+    /// The condition of a `while` reads only scalars, and can change.
     While,
     /// The program is in the normal form that lowering takes.
     Normal,
@@ -147,7 +151,8 @@ struct ProgramVerifier<'a> {
     /// Every variable found so far, with `true` if it is in scope.
     vars: HashMap<Var, bool>,
     states: Vec<LifecycleState>,
-    /// The number of binders outside of each declaration.
+    /// For each tensor, the number of `binders` around its declaration; `None` before the
+    /// declaration.
     declared: Vec<Option<usize>>,
     binders: Vec<ScopeEntry<'a>>,
     /// The number of enclosing bodies of loops, `if` and `while`.
@@ -284,14 +289,17 @@ impl<'a> ProgramVerifier<'a> {
         }
         if a.ty != b.ty {
             let (a, b) = (&a.name, &b.name);
-            return self
-                .fail(ProgramRule::Swap, format!("`{a}` and `{b}` are swapped, but they differ in shape or type"));
+            return self.fail(
+                ProgramRule::Swap,
+                format!("`{a}` and `{b}` are swapped, but they differ in shape, dtype, fill value or format"),
+            );
         }
         Ok(())
     }
 
-    /// Checks that the body of a loop does not change the state of a tensor that is accessed by the
-    /// index of the loop, because a fiber is looked up where the loop over the fiber begins.
+    /// Checks that the body of a loop neither swaps nor changes the state of an outer tensor that
+    /// has a level that is not dense and is accessed by the index of the loop. A fiber of such a
+    /// level is looked up where the loop over the fiber begins.
     fn check_state_changes(&self, index: Index, body: &Stmt) -> Result<(), Error> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {
@@ -301,8 +309,8 @@ impl<'a> ProgramVerifier<'a> {
             if outcome.is_ok() && tensor.is_looked_up() && is_outer && resolved && body.changes_state(a.tensor) {
                 let (name, index) = (&tensor.name, &self.program.indices[index.index()]);
                 let what = format!(
-                    "the body of the loop of `{index}` changes the state of `{name}`, which is accessed by `{index}`; \
-                     access it in a loop of its own"
+                    "the body of the loop of `{index}` swaps `{name}` or changes its state, but accesses `{name}` by \
+                     `{index}`; access `{name}` in a loop of its own"
                 );
                 outcome = self.fail(ProgramRule::Lifecycle, what);
             }
@@ -350,9 +358,9 @@ impl<'a> ProgramVerifier<'a> {
         if *write == Write::Init { self.check_written_once(lhs) } else { Ok(()) }
     }
 
-    /// Checks the loops since the declaration, or since the innermost condition. The index of each
-    /// such loop with at least two constant rounds must occur in a subscript, directly or
-    /// indirectly.
+    /// Checks the loops since the declaration or the innermost condition, whichever is later. The
+    /// index of each such loop that has constant bounds and at least two rounds must occur in a
+    /// subscript, directly or indirectly.
     fn check_written_once(&self, lhs: &Access) -> Result<(), Error> {
         let start_depth = self.declared[lhs.tensor.index()].expect("a writable tensor was declared");
         let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| s.at.atoms()).collect();

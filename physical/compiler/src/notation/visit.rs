@@ -1,5 +1,6 @@
-//! Traversals of programs: the children of statements and expressions, and rebuilding from changed
-//! children.
+//! Constructors of expressions and statements, and traversals of programs: the children of
+//! statements and expressions, rebuilding from changed children, and queries about nested
+//! statements.
 //!
 //! Children are visited in the order of execution, so that passes over lifecycles can use the same
 //! traversals.
@@ -87,8 +88,8 @@ impl Access {
 }
 
 impl Stmt {
-    /// Makes a sequence of statements; nested blocks are spliced, and a single statement is not
-    /// wrapped.
+    /// Makes a sequence of statements. The contents of a block among the statements take its place,
+    /// and a single statement is not wrapped.
     pub fn block(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
         let mut flat = Vec::new();
         for stmt in stmts {
@@ -147,7 +148,7 @@ impl Stmt {
         }
     }
 
-    /// Applies `f`, inside out, to the expressions of [`Stmt::exprs`].
+    /// Applies `f` to the expressions of [`Stmt::exprs`] and their subexpressions, inside out.
     ///
     /// # Errors
     /// The errors of `f`.
@@ -168,14 +169,14 @@ impl Stmt {
         })
     }
 
-    /// Substitutes an expression for an index.
+    /// Substitutes an expression for an index, in the statement and in nested statements.
     pub(super) fn with_index(self, index: super::Index, at: &Expr) -> Stmt {
         let one = &mut |e| Ok(if e == Expr::Index(index) { at.clone() } else { e });
         infallible(infallible(self.map_exprs(one)).map_children(&mut |s| Ok(s.with_index(index, at))))
     }
 
-    /// Returns whether the statement declares tensors or changes their state, apart from the bodies
-    /// of loops, `if` and `while`.
+    /// Returns whether the statement declares, freezes, thaws or swaps tensors. Bodies of loops,
+    /// `if` and `while` are not searched.
     pub(super) fn changes_lifecycles(&self) -> bool {
         match self {
             Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Swap(..) => true,
@@ -219,7 +220,8 @@ impl Stmt {
         only
     }
 
-    /// Returns the tensors that the statement itself reads, apart from nested statements.
+    /// Returns the tensors that the statement itself reads, apart from nested statements, once for
+    /// each access.
     pub fn direct_reads(&self) -> Vec<TensorId> {
         self.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor).collect()
     }

@@ -10,10 +10,12 @@
 //! `let` stands where the last atom of the part is bound, so that the part is evaluated as early as
 //! possible.
 //!
-//! A read is moved out of its statement only if it reads an input, and is provably in bounds or has
-//! an `outside`. Other occurrences of the part in the scope of the `let` become the variable, too.
-//! So a subscript that also occurs in conditions is evaluated once, and each nested gather adds one
-//! `let`.
+//! A part stays at its statement, in a `let` right around the statement, if one of its reads is not
+//! of an input, if a read without an `outside` is not provably in bounds, or if the part uses
+//! another part that stays. Where the pass finds a part again in the scope of its `let`, the
+//! variable replaces the part: a call in any expression, a read that has moved in subscripts. So a
+//! call in a subscript and in the conditions of one statement is evaluated once, and each nested
+//! gather adds one `let`.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -42,12 +44,13 @@ pub fn wrapperize(program: Program) -> Program {
 struct Wrapperizer {
     program: Program,
     /// The order in which atoms are bound. The first number is one more than the number of atoms
-    /// bound before; for variables that this pass binds outside of all loops, it is 0. The second
-    /// number orders the variables that this pass binds at the same point.
+    /// bound before. A variable that this pass binds further out has the first number of the
+    /// deepest atom of its value, or 0 if the value has no atoms; the second number orders such
+    /// variables.
     depth: HashMap<Atom, (usize, usize)>,
     /// The constant bounds of loops in scope.
     bounds: HashMap<Index, (i64, i64)>,
-    /// Variables bound to linear forms.
+    /// Variables of the program whose values are linear forms.
     forms: HashMap<Var, Linear>,
     /// Subexpressions that may be evaluated anywhere in the scope of their atoms, with their
     /// variables.
@@ -68,7 +71,7 @@ impl Wrapperizer {
         let outer = std::mem::take(&mut self.local_bindings);
         let stmt = infallible(stmt.map_exprs(&mut |e| Ok(self.expr(e))));
         let stmt = match stmt {
-            // The subscripts of the written access are not visited as part of an expression.
+            // `map_exprs` visits the subscripts of the written access, but not the access.
             Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs), write, rhs },
             other => other,
         };
@@ -170,7 +173,7 @@ impl Wrapperizer {
         }
     }
 
-    /// Returns the variable in scope that is bound to the same call.
+    /// Returns the variable in scope that is bound to the given call; `None` for other expressions.
     fn variable_of(&self, e: &Expr) -> Option<Expr> {
         let Expr::Call(..) = e else { return None };
         let local = self.local_bindings.iter().map(|(var, value)| (value, var));
@@ -195,7 +198,7 @@ impl Wrapperizer {
         // Variables bound at the current statement are in scope inside of it only.
         let is_local = e.atoms().iter().any(|atom| self.local_bindings.iter().any(|(var, _)| Atom::Var(*var) == *atom));
         if !is_local && (free || self.is_movable(e)) {
-            // Bindings move to the scope of the deepest atom, where they are visible to everything
+            // The binding moves out to the binder of the deepest atom, and is visible to everything
             // inside.
             let (depth, _) = e.atoms().into_iter().map(|a| self.depth[&a]).max().unwrap_or_default();
             self.depth.insert(Atom::Var(var), (depth, var.index() + 1));

@@ -4,20 +4,21 @@ use super::Index;
 use super::linear::{Atom, Linear};
 use redpoll_logic::is_ascending_mixed_radix;
 
-/// A loop that may run more than once.
+/// A loop that may have more than one round, or whose begin is not a linear form.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct RepeatedLoop {
     /// The number of the loop among the binders since the declaration.
     pub(super) binder: usize,
     pub(super) index: Index,
-    /// The maximum number of rounds, if it is constant.
+    /// The maximum number of rounds, if a constant maximum is proved.
     pub(super) rounds: Option<i64>,
-    /// The loops over blocks around this loop, if this loop iterates over the rounds of a block.
+    /// The loops over blocks and parts of blocks directly around this loop that are merged with it,
+    /// if this loop iterates over the rounds of a block or of a part.
     pub(super) blocks: Vec<Index>,
 }
 
 impl RepeatedLoop {
-    /// Returns the indices of the loops over blocks and of this loop.
+    /// Returns the indices of the merged loops and of this loop, outermost first.
     pub(super) fn into_indices(self) -> impl Iterator<Item = Index> {
         self.blocks.into_iter().chain([self.index])
     }
@@ -26,9 +27,11 @@ impl RepeatedLoop {
 /// The part of a write path that resolves one level.
 #[derive(PartialEq)]
 pub(super) struct PathLevel {
-    /// The loop inside of the declaration that resolves the subscript.
+    /// The innermost loop inside of the declaration whose index occurs in the subscript, if there
+    /// is one.
     pub(super) resolved_by: Option<Index>,
-    /// The coordinate as a linear form over the loops inside of the declaration.
+    /// The coordinate as a linear form, in which the atoms bound inside of the declaration are
+    /// expanded.
     pub(super) form: Linear,
     /// The number of repeated loops that resolve this level and the levels above.
     pub(super) resolved: usize,
@@ -41,7 +44,7 @@ pub(super) struct PathLevel {
 pub(super) struct WritePath {
     /// The levels that are written in order, outermost first.
     pub(super) levels: Vec<PathLevel>,
-    /// The repeated loops inside of the declaration.
+    /// The repeated loops from the declaration to the write, outermost first.
     pub(super) loops: Vec<RepeatedLoop>,
 }
 
@@ -52,15 +55,16 @@ impl WritePath {
         self.levels.iter().map(path).eq(other.levels.iter().map(path))
     }
 
-    /// Returns whether the coordinates of this write and of a later write ascend in the order of
-    /// the program.
+    /// Returns whether the coordinates of this write and of a later write are proved to ascend in
+    /// the order of the program. At the first level where the paths differ, different loops must
+    /// resolve the two coordinates; loops around both writes must resolve all levels above.
     ///
-    /// With `r` the rounds of the loops around both statements, the first differing coordinates are
+    /// With `r` the rounds of the other loops around both writes, the coordinates at this level are
     /// ```text
     /// earlier: a r + b,  0 <= b <= reach        later: a r + distance
     /// ```
     /// They ascend if `reach < distance`, and `a r` plus a last digit from 0 to `distance` is an
-    /// ascending mixed radix. A round of the common loops then ends before the next round begins.
+    /// ascending mixed radix. A round of these loops then ends before the next round begins.
     pub(super) fn is_before(&self, later: &WritePath) -> bool {
         let common = self.loops.iter().zip(&later.loops).take_while(|(a, b)| a == b).count();
         let indices = |path: &WritePath| -> Vec<Index> {

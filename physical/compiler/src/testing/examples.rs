@@ -1,4 +1,4 @@
-//! Functions as text, for tests of Assembly and of code generators.
+//! Functions as text, and their parser, for tests of Assembly and of code generators.
 
 use crate::assembly::text::parse;
 use crate::assembly::{Function, verify};

@@ -1,4 +1,4 @@
-//! Programs over lists of very different lengths.
+//! Programs over lists of very different lengths, and their drafts.
 
 use super::normal_form;
 use crate::lower::{Draft, InputLayout, ListLengths};
@@ -35,8 +35,8 @@ pub const PROGRAMS: &[&str] = &[
        (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
 ];
 
-/// Programs whose rounds cannot be cut into sections, because a round is not the sum of the
-/// contributions of its stored positions.
+/// Programs whose rounds are not cut into sections; the comment above each program gives the
+/// reason.
 pub const WHOLE: &[&str] = &[
     // Coordinates that are not stored add to a round as well.
     "(program (input A (type (shape 7 60) f64 2.0 csr)) (output y (type (shape 7) f64 0.0 dense))
@@ -96,8 +96,8 @@ pub const INTERSECTIONS: &[&str] = &[
        (for i (for j (+= (y i) (* (A i j) (* (B i j) (* (C i j) (D i j))))))))",
 ];
 
-/// Returns a draft of a program, and its inputs. In each input, one row in three is full, and the
-/// others have few entries or none.
+/// Returns a draft of a program, and its inputs. In each input, a row is the elements at one
+/// coordinate of the first mode; one row in three is full, and the others have few entries or none.
 pub fn draft(text: &str) -> (Draft, Vec<Tensor>) {
     let program = Arc::new(normal_form(text));
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();

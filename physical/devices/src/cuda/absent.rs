@@ -22,7 +22,8 @@ impl Cuda {
         match *self {}
     }
 
-    /// Returns the number of bytes of tensors that are not in device memory.
+    /// Returns the number of bytes of the arrays of tensors that are not in the memory of this
+    /// device.
     pub fn missing_bytes(&self, _: &[&Tensor]) -> u64 {
         match *self {}
     }

@@ -1,9 +1,10 @@
 //! Spread loops whose rounds append. The lanes run such a loop in batches of one round per lane.
 //!
-//! A lane runs its round up to the block that appends, or to a condition that excludes the
-//! block, and keeps the stage of its round. The stage is 1 plus the number of true conditions on
-//! the path to the block, or 0 for a lane without a round. After the lanes have exchanged which of
-//! them append, each lane continues from its stage.
+//! A lane runs its round up to the block that appends, or to a condition that excludes the block,
+//! and keeps the stage of its round. The stage is 1 plus the number of `if` statements in which the
+//! round has taken the branch towards the block, or 0 for a lane without a round. After the lanes
+//! have exchanged which of them append, each lane continues from its stage. If the block is not in
+//! an `if`, all rounds append, and the lanes need neither stages nor an exchange.
 
 use super::stmt::TeamWriter;
 use crate::grid::{AppendingRounds, Branch, RoundCounter, Stmt};
@@ -85,7 +86,7 @@ fn before_block(w: &mut TeamWriter<'_, '_>, body: &[Stmt], path: &[(usize, Branc
         let Stmt::If { cond, .. } = &body[*at] else { unreachable!("a path leads through `if` statements") };
         let cond = w.exprs.value(cond);
         let cond = if *branch == Branch::Then { cond } else { format!("!({cond})") };
-        // A round for which the condition is false keeps this stage.
+        // A round that takes the other branch keeps this stage.
         w.line(&format!("{stage} = {number};"));
         w.nest(&format!("if ({cond})"), |w| before_block(w, branch.of(&body[*at]).0, path, (stage, number + 1)));
         w.line("}");

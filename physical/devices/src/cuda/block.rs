@@ -7,7 +7,7 @@ pub(super) const BLOCK_THREADS: u32 = 128;
 /// Least number of warps per multiprocessor.
 const MIN_WARPS: u32 = 16;
 
-/// The warps and the memory of a multiprocessor.
+/// The number of threads and the memory of a multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Multiprocessor {
     /// Number of threads that the multiprocessor can hold.
@@ -27,7 +27,7 @@ impl Multiprocessor {
     }
 
     /// Returns the bytes available to each team of `lanes` lanes, in whole words. All blocks that
-    /// run on a multiprocessor together take half of its memory; the other half is the cache for
+    /// run on a multiprocessor together take at most half of its memory; the rest is the cache for
     /// reads.
     pub(super) fn bytes_of_team(self, lanes: u32) -> usize {
         let blocks = (self.warps() * WARP / threads(lanes)) as usize;
@@ -56,7 +56,7 @@ mod tests {
     /// Shares stay within the memory of a block; the driver rejects blocks that ask for more.
     #[test]
     fn teams_share_the_memory_of_a_block() {
-        // The memory of devices of compute capability 7.5, 8.6 and 9.0.
+        // The threads and the memory of devices of compute capability 7.5, 8.6 and 9.0.
         let new = |threads, memory| Multiprocessor { threads, memory, block_memory: 48 << 10 };
         let (small, middle, large) = (new(1024, 64 << 10), new(1536, 100 << 10), new(2048, 228 << 10));
         let of = |device: Multiprocessor| [1, 16, 32, 64, 256].map(|lanes| device.bytes_of_team(lanes));

@@ -33,13 +33,13 @@ const MEMORY_FRACTION: (usize, usize) = (3, 4);
 /// The kernel that stitches arrays, and its name.
 const STITCH: &str = include_str!("stitch.cu");
 const STITCH_ENTRY: &str = "redpoll_stitch";
-/// Sleep between two checks of a launch. The first checks only yield, until their wait has grown to
-/// this duration.
+/// Sleep between two checks of a launch. The first checks only yield, until the nominal wait, which
+/// begins with [`FIRST_WAIT`], has grown to this duration.
 const SLEEP: Duration = Duration::from_micros(100);
-/// The initial wait for a launch; the wait grows by an eighth with each check.
+/// The initial nominal wait for a launch; the wait grows by an eighth with each check.
 const FIRST_WAIT: Duration = Duration::from_nanos(100);
-/// The minimum compute capability. From this capability on, threads of a warp are scheduled
-/// independently, so teams within a warp may diverge.
+/// The minimum major number of the compute capability. From this number on, threads of a warp are
+/// scheduled independently, so teams within a warp may diverge.
 const MIN_CAPABILITY: i32 = 7;
 
 /// A device, or the reason why it cannot be used.
@@ -70,7 +70,8 @@ impl Cuda {
         self.pool.set_poison(enabled);
     }
 
-    /// Returns the number of bytes of tensors that are not in device memory.
+    /// Returns the number of bytes of the arrays of tensors that are not in the memory of this
+    /// device.
     pub fn missing_bytes(&self, tensors: &[&Tensor]) -> u64 {
         let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());
         let is_resident = |array: &&Array| match array.device_bytes() {
@@ -128,7 +129,8 @@ impl Cuda {
     /// Compiles grids as one unit; returns their runners.
     ///
     /// # Errors
-    /// The errors of [`emit`]; [`KernelError::Compile`] with the messages of the compiler.
+    /// The errors of [`emit`]; [`KernelError::Compile`] with the messages of the compiler, or with
+    /// the reason why the compiler or the driver failed.
     pub(crate) fn runners(self: &Arc<Cuda>, grids: &[&Grid]) -> Result<Vec<Box<dyn GridRunner>>, Error> {
         let text = emit(grids)?;
         let name = grids.first().map_or_else(String::new, |grid| grid.function.name.clone());
@@ -148,8 +150,9 @@ impl Cuda {
     }
 }
 
-/// Makes the driver keep freed memory for later allocations of this process. By default, the driver
-/// returns all freed memory to the system whenever a stream is synchronized.
+/// Makes the driver keep freed memory for later allocations of this process, if the device
+/// allocates from a memory pool. By default, the driver returns all freed memory of the pool to the
+/// system whenever a stream is synchronized.
 fn keep_freed(context: &CudaContext) -> Result<(), DriverError> {
     if context.has_async_alloc() {
         // SAFETY: the device belongs to the context, and the attribute is a number of 64 bits.
@@ -214,7 +217,8 @@ struct Driver {
     stream: Arc<CudaStream>,
     /// A second stream, by which running launches are cancelled.
     cancel_stream: Arc<CudaStream>,
-    /// The kernel that stitches arrays, compiled at its first use.
+    /// The kernel that stitches arrays, or the reason why it cannot be used; compiled at its first
+    /// use.
     stitch: OnceLock<Result<CudaFunction, String>>,
     architecture: String,
     /// The version of the run-time compiler.

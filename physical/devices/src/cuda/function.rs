@@ -13,7 +13,7 @@ use redpoll_kernels::c::stmt::StmtWriter;
 use redpoll_kernels::c::types::{Typing, c_type, literal};
 use std::fmt::Write;
 
-/// Words that C++ reserves or that the text of a grid uses as names.
+/// Words that C++ reserves and C before C23 does not, and names in the text of a grid.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -205,7 +205,8 @@ fn window_beginnings(grid: &Grid, uses: &TableUses) -> String {
     out
 }
 
-/// Marks sorted buffers as used, because a kernel sorts on the device, without the host.
+/// Marks sorted buffers and the keys of sorts as used, because a kernel sorts on the device,
+/// without the host.
 fn mark_sorted(body: &[SerialStmt], uses: &mut TableUses) {
     for stmt in body {
         stmt.any(&mut |s| {
@@ -221,7 +222,8 @@ fn mark_sorted(body: &[SerialStmt], uses: &mut TableUses) {
     }
 }
 
-/// Declares a pointer to the elements of a buffer, and the variables for its growth.
+/// Declares a pointer to the elements of a buffer, if the buffer has memory and is used, and the
+/// variables for its growth, if it grows.
 fn declare_buffer(grid: &Grid, k: usize, names: &Identifiers, uses: &TableUses, out: &mut String) {
     let (name, space) = (&names.buffers[k], grid.spaces[k]);
     let ty = c_type(grid.function.buffers[k].prim);

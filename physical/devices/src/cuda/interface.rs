@@ -44,7 +44,7 @@ pub(crate) trait DeviceInterface: Send + Sync {
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), DeviceFailure>;
 
     /// Runs the kernel of `stitch.cu`, which moves elements as its table of `moves` entries
-    /// prescribes.
+    /// prescribes, and waits for its end.
     fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), DeviceFailure>;
 }
 

@@ -19,9 +19,10 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     pub(super) words: [u64; 8],
-    /// Address of the word that cancels the launch when it is not 0.
+    /// Address of a word; the launch is cancelled when the word is not 0.
     pub(super) cancel: Address,
-    /// Address of the number of the next chunk. Each team begins with the chunk of its own number.
+    /// Address of the number of the next chunk that no team has taken. Each team begins with the
+    /// chunk of its own number.
     pub(super) next_chunk: Address,
 }
 
@@ -58,8 +59,8 @@ impl RawWindow {
     }
 }
 
-/// The tables of a launch, uploaded in one piece. The statuses and windows come first, because they
-/// are downloaded after the launch.
+/// The tables of a launch, in one allocation. The statuses and windows come first, because they are
+/// downloaded after the launch.
 struct LaunchTables {
     /// Number of statuses, one for each chunk.
     statuses: usize,

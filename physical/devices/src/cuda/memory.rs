@@ -1,9 +1,9 @@
 //! Device memory under a limit: arrays of inputs, which are uploaded once, and results of kernels.
 //!
-//! An array of an input stays on the device as long as the host has it, and a result as long as its
-//! tensor lives. If an allocation does not fit, the least recently used entries are evicted: copies
-//! of inputs are dropped, results are fetched to the host. Memory that a launch uses is not
-//! evicted.
+//! The copy of an input stays on the device until the first upload after the host has dropped the
+//! array, and a result as long as its tensor lives, unless they are evicted. If an allocation does
+//! not fit, the least recently used entries are evicted: copies of inputs are dropped, results are
+//! fetched to the host. Memory that a launch uses is freed only after the launch.
 
 use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface};
 use crate::Error;
@@ -22,12 +22,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// driver's own staging memory for a copy is no larger than a piece.
 pub(crate) const TRANSFER_BYTES: usize = 32 << 20;
 
-/// Bytes of repeated elements that are uploaded to fill memory; the device copies these elements to
-/// the remaining memory.
+/// Maximum number of bytes of repeated elements that are uploaded to fill memory; the device copies
+/// these elements to the remaining memory.
 const SEED_BYTES: usize = 64 << 10;
 
-/// The byte in poisoned memory. Numbers made of such bytes are larger than all numbers that tests
-/// compute, and such positions are beyond any array.
+/// The byte in poisoned memory. Numbers of 32 and 64 bits made of such bytes are larger than all
+/// numbers that tests compute, and positions made of such bytes are beyond any array.
 pub(crate) const POISON: u8 = 0x7f;
 
 /// The memory of a device, under a limit of bytes in use.
@@ -154,7 +154,7 @@ impl DevicePool {
     }
 
     /// Returns the number of bytes available to windows under `limit` and the limit of the device:
-    /// all bytes except those that cannot be evicted.
+    /// the bytes of the smaller limit, except those in use by neither copies of inputs nor results.
     pub(crate) fn available(&self, limit: usize) -> usize {
         let state = self.locked();
         let bytes = |entry: &EvictableEntry| match entry {

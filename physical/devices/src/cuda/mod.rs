@@ -2,7 +2,7 @@
 //!
 //! [`emit`] prints grids as one translation unit that needs no headers. Expressions and names are
 //! written as in C. The following rules make results equal to those of the other targets, bit for
-//! bit:
+//! bit, except for folds of floats whose rounds the lanes of a team share:
 //!
 //! - signed integers wrap: sums and products of values are computed unsigned (positions do not
 //!   overflow);
@@ -12,10 +12,11 @@
 //!   roots and subnormal numbers are exact;
 //! - lane folds combine their lanes in the order of Assembly.
 //!
-//! [`Cuda`] compiles units for a device of this machine and runs them. A trait (`interface`)
-//! abstracts from the device, so that tests run the text on the host. Above the trait are the
-//! memory of a device under a limit (`memory`), launches (`launch`), the shares of teams in the
-//! memory of their blocks (`block`), and the gathering of results (`runner`).
+//! [`Cuda`] compiles units for a device of this machine and runs them; `ptx` caches the compiled
+//! text. Traits (`interface`) abstract from the device, so that tests run the text on the host.
+//! Above the traits are the memory of a device under a limit (`memory`), launches (`launch`), the
+//! shares of teams in the memory of their blocks (`block`), and the gathering of results
+//! (`runner`).
 //!
 //! On a device, functions of the mathematical library give other bits than on the host, so [`emit`]
 //! rejects grids that call them.

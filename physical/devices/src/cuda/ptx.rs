@@ -17,7 +17,7 @@ pub(super) struct Unit<'a> {
 }
 
 /// Returns the PTX of a unit, from disk or by `compile`. PTX that cannot be cached is compiled
-/// again by the next process.
+/// again at the next call.
 pub(super) fn ptx(
     unit: Unit<'_>,
     disk: Option<&DiskCache>,
@@ -34,7 +34,8 @@ pub(super) fn ptx(
     Ok(ptx)
 }
 
-/// Returns the user's cache, which also has the kernels of the C tier.
+/// Returns the user's cache, which also has the kernels of the C tier; `None` if there is no such
+/// cache or it cannot be opened.
 pub(super) fn disk() -> Option<&'static DiskCache> {
     static DISK: LazyLock<Option<DiskCache>> = LazyLock::new(|| open(&CacheFolder::User, MAX_CACHE_BYTES)?.ok());
     DISK.as_ref()

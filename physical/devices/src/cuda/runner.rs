@@ -13,7 +13,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Maximum number of elements of a move. Longer pieces are split, so that blocks share the work.
+/// Maximum number of elements that one block moves for the kernel `stitch.cu`. Longer pieces are
+/// split, so that blocks share the work.
 const MAX_MOVE_ELEMENTS: usize = 1 << 16;
 
 /// A grid compiled for a device.
@@ -104,7 +105,8 @@ impl GridRunner for DeviceRunner {
     }
 }
 
-/// Returns the device memory of a window, and its offset in bytes.
+/// Returns the device memory of a window, and the offset of the window there in bytes; `None` for a
+/// window in main memory.
 fn device_memory_of(window: &ResultWindow) -> Option<(Arc<DeviceAllocation>, usize)> {
     let Contents::Device(allocation, start) = &window.contents else { return None };
     let allocation: Arc<dyn Any + Send + Sync> = allocation.clone();
@@ -116,9 +118,9 @@ impl DeviceRunner {
         Requester { kernel: &self.grid.function.name, limit, cancelled }
     }
 
-    /// Returns the range of device memory that already contains the array, if there is one. The
-    /// array must have no head, and its pieces must be adjacent and unshifted and take at least
-    /// half of their allocation.
+    /// Returns the device memory that already contains the array, and the array's offset there in
+    /// bytes, if there is such memory. The array must have no head, and its pieces must be adjacent
+    /// and unshifted and take at least half of their allocation.
     fn contiguous_range(&self, gather: &Gather<'_>) -> Option<(Arc<DeviceAllocation>, usize)> {
         let size = gather.decl.prim.bytes();
         let mut found: Option<(Arc<DeviceAllocation>, usize, usize)> = None;

@@ -40,8 +40,8 @@ impl StmtDialect for TeamDialect<'_> {
         if w.dialect.spread || w.dialect.grid.lanes == 1 { w.lanes_in_thread(fold) } else { lanes_in_team(w, fold) }
     }
 
-    /// Writes the growth of a buffer, which checks the capacity of its window. Buffers that are
-    /// allocated in full do not grow.
+    /// Writes the growth of a buffer: a window is checked for its capacity, a measured buffer only
+    /// records the length, and buffers that are allocated in full do not grow.
     fn grow(w: &mut StmtWriter<'_, Self>, buffer: Buffer, len: &str) {
         let name = w.buffer(buffer);
         match w.dialect.grid.spaces[buffer.index()] {
@@ -200,8 +200,8 @@ fn lanes_in_team(w: &mut TeamWriter<'_, '_>, fold: &LaneFold) {
 }
 
 /// Combines the variable `names[0]` over `lanes` lanes of a team in halves; returns the text of the
-/// result. Warps exchange their values through the memory of the block: `names` has a variable for
-/// each warp, and each warp combines all these variables.
+/// result. The warps of a team of several warps exchange their values through the memory of the
+/// block: `names` has a variable for each warp, and each warp combines all these variables.
 fn combine_lanes(w: &mut TeamWriter<'_, '_>, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
     let ty = c_type(w.dialect.grid.function.locals[fold.1.index()].prim);
     let (team, warp) = (w.dialect.grid.lanes as usize, w.dialect.warp());

@@ -18,8 +18,8 @@ pub fn entry_name(number: usize) -> String {
     format!("redpoll_grid_{number}")
 }
 
-/// The head of every unit: the types and macros of C's headers, the calling convention, and the
-/// functions that kernels call.
+/// The head of every unit: the types and macros of C's headers, the structures of a launch, and the
+/// macros and functions that kernels use.
 pub(super) const HEAD: &str = "\
 typedef signed char int8_t;
 typedef short int16_t;
@@ -302,7 +302,8 @@ pub(super) const OUT_OF_CAPACITY: i32 = -1;
 ///
 /// # Errors
 /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects a grid;
-/// [`KernelError::Compile`] if a grid calls functions that only the host has.
+/// [`KernelError::Compile`] if a grid calls a function of the mathematical library, because a
+/// device may compute other bits.
 pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
     let mut helpers = Helpers::new(Dialect::Cuda);
     let mut kernels = String::new();

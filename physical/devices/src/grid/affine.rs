@@ -1,4 +1,5 @@
-//! Positions that rounds of a loop access, as polynomials over loop invariants.
+//! Positions that rounds of a loop access, as polynomials over the loop's variable and loop
+//! invariants.
 //!
 //! Along a list, a position may use the coordinate of the round in place of the loop's variable,
 //! since no two rounds have the same coordinate.
@@ -134,7 +135,8 @@ impl<'a> FormAnalysis<'a> {
         accepted
     }
 
-    /// Returns the form of a position; `None` if two rounds may access the same position.
+    /// Returns the form of a position; `None` if no form proves that different rounds access
+    /// different positions.
     fn form(&self, at: &Expr) -> Option<PositionForm> {
         let var = Expr::Local(self.var);
         let coordinates = self.coordinates.filter(|buffer| !self.stored.contains(buffer));
@@ -154,9 +156,10 @@ impl<'a> FormAnalysis<'a> {
         Some(PositionForm { index, stride, base })
     }
 
-    /// Returns the position of a round without its offset; `None` if the offset may reach the
-    /// stride, or if the rest of the position varies. The offset is the variable of a loop from 0
-    /// up to the stride, or a constant.
+    /// Returns the position of a round without its offset. The offset is the variable of a loop
+    /// from 0 up to the stride; or, if the stride is a constant, the remainder of the constant in
+    /// `rest` by the stride. Returns `None` if there is neither such a loop nor a constant stride,
+    /// or if the rest of the position varies.
     fn base(&self, rest: Polynomial, stride: &Polynomial) -> Option<Polynomial> {
         for (inner, lo, hi) in &self.enclosing {
             let (offset, without) = rest.clone().split(&Expr::Local(*inner));

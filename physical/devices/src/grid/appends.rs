@@ -9,9 +9,12 @@
 //! round of the batch that appends.
 //!
 //! The exact conditions are:
-//! - counters are increased by constants, in one block that is in no inner loop;
-//! - only the statements of this block before the increase read a counter;
-//! - the body grows lists only in this block, each to a counter plus a constant;
+//! - each counter is assigned once, where a positive constant is added to it, and all in one block,
+//!   with no statements but `if` around the block;
+//! - apart from the increases, only the statements of this block before the first increase read a
+//!   counter;
+//! - the body grows lists only in this block, before the first increase, each to a counter plus a
+//!   constant;
 //! - the arrays that are stored into at a counter have no other accesses in the body, and the
 //!   positions of two rounds differ.
 
@@ -42,8 +45,8 @@ impl Branch {
 /// index of each `if` in its list of statements, and the branch.
 pub(crate) type BlockPath = Vec<(usize, Branch)>;
 
-/// Returns the block that increases a counter, if only `if` statements are around the block, and
-/// the path to the block.
+/// Returns the path to the block that assigns a counter, and the block; `None` if other statements
+/// than `if` are around the block.
 fn append_block<X: Extension>(body: &[Stmt<X>], counter: Local) -> Option<(BlockPath, &[Stmt<X>])> {
     if body.iter().any(|s| matches!(s, Stmt::Assign(local, _) if *local == counter)) {
         return Some((Vec::new(), body));
@@ -59,7 +62,7 @@ fn append_block<X: Extension>(body: &[Stmt<X>], counter: Local) -> Option<(Block
 
 /// The parts of a spread loop whose rounds append.
 pub(crate) struct AppendingRounds<'s> {
-    /// The poll before a batch.
+    /// The poll before a batch, if there is one.
     pub(crate) poll: Option<&'s nodes::Stmt>,
     /// The body without the poll.
     pub(crate) body: &'s [nodes::Stmt],

@@ -3,7 +3,8 @@
 //! Outside spread loops every lane evaluates conditions and assignments, but only the first lane
 //! evaluates the operands of a store and stores. A barrier is required between a store and a later
 //! access by another lane, and between a read and a later store by another lane. A barrier is
-//! placed as late as possible: right before the second access. The pass compares arrays only, not
+//! placed as late as possible: right before the statement of the second access, or at the end of a
+//! round if the second access is in the condition of the loop. The pass compares arrays only, not
 //! elements.
 //!
 //! The accesses of each statement are collected once. Then a data-flow analysis places the
@@ -91,7 +92,7 @@ enum StepKind {
 
 struct LoopStep {
     body: Vec<Step>,
-    /// The accesses of a condition that is evaluated after each round.
+    /// The accesses of the condition that a `while` evaluates after each round; empty for a `for`.
     cond: Pending,
     /// The accesses that may be pending at a `break`: all of the body, since the `break` may stand
     /// anywhere. Empty if there is no `break`.

@@ -23,8 +23,9 @@ impl<'f> Constants<'f> {
     }
 
     /// Returns the value of an expression in the chunk of the rounds `chunk`. If `chunk` is `None`,
-    /// returns the value that the expression has in every chunk. Returns `None` if the value is
-    /// not constant. Arithmetic saturates.
+    /// returns the value that the expression has in every chunk. Returns `None` if the value is not
+    /// constant, or if the expression needs an unknown parameter or has other parts than sums,
+    /// differences, products, minima and maxima. Arithmetic saturates.
     pub(super) fn value(&self, e: &Expr, chunk: Option<&Range<i64>>) -> Option<i64> {
         self.resolve(e, chunk, 0)
     }
@@ -52,7 +53,8 @@ impl<'f> Constants<'f> {
     }
 }
 
-/// Returns the locals that statements assign exactly once, with the assigned expressions.
+/// Returns the locals that statements assign exactly once, by a plain assignment, with the assigned
+/// expressions.
 pub(super) fn definitions(body: &[Stmt]) -> HashMap<Local, &Expr> {
     let (mut definitions, mut times) = (HashMap::new(), HashMap::<Local, u32>::new());
     for stmt in body {

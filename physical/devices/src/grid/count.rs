@@ -1,13 +1,13 @@
-//! Counting functions: functions without some of their stores. A counting function records the
-//! lengths of outputs and how far outputs grow. It neither writes the outputs nor computes
-//! workspaces that only the outputs need.
+//! Functions without some of their stores. A counting function records the lengths of outputs and
+//! how far outputs grow. It writes outputs and workspaces only if the counts depend on their
+//! contents.
 
 use redpoll_compiler::assembly::{Buffer, Expr, Function, Stmt};
 use redpoll_compiler::lower::cleanup;
 use std::collections::HashSet;
 
-/// A counting function, and the buffers that it still writes because the counts depend on their
-/// contents.
+/// A counting function, and those of the given buffers that it still writes, because the counts
+/// depend on their contents.
 pub(super) struct CountingFunction {
     pub(super) function: Function,
     pub(super) retained: HashSet<Buffer>,
@@ -39,7 +39,7 @@ pub(super) fn without_writes(function: &Function, buffer: Buffer) -> Function {
     cleanup(Function { body: without_statements(&function.body, &writes), ..function.clone() })
 }
 
-/// Returns whether a statement only changes elements of some buffers.
+/// Returns whether a statement changes elements of `buffers` and does nothing else.
 fn stores_only_into(stmt: &Stmt, buffers: &HashSet<Buffer>) -> bool {
     match stmt {
         Stmt::Store { buffer, .. } | Stmt::Sort { buffer, .. } | Stmt::SortBy { perm: buffer, .. } => {
@@ -62,7 +62,7 @@ fn without_statements(body: &[Stmt], dropped: &impl Fn(&Stmt) -> bool) -> Vec<St
     inside.collect()
 }
 
-/// Returns the buffers that statements read, sort or swap.
+/// Returns the buffers that statements load from, sort, sort by or swap.
 fn buffers_read(body: &[Stmt]) -> HashSet<Buffer> {
     let mut found = HashSet::new();
     for stmt in body {

@@ -90,7 +90,8 @@ pub(super) enum LoopDepth {
     Inner,
 }
 
-/// Returns whether `body` has only statements that a lane can run alone.
+/// Returns whether a lane can run `body` alone: all statements are assignments, stores, folds,
+/// branches and loops, and no `break` leaves the analyzed loop.
 pub(super) fn is_serial(body: &[Stmt], depth: LoopDepth) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Assign(..) | Stmt::Store { .. } | Stmt::Lanes(_) => true,
@@ -125,7 +126,8 @@ impl EarlyReads<'_> {
     }
 
     /// Returns `None` if a local may be read too early, or if the body grows, sorts or swaps.
-    /// Otherwise `assigned` has the locals that are assigned on every path.
+    /// Otherwise returns the exit of the body; if control falls through, `assigned` then has the
+    /// locals that are assigned on every path to the end.
     pub(super) fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<BlockExit> {
         for stmt in body {
             match stmt {

@@ -34,7 +34,7 @@ use redpoll_compiler::lower::identity;
 use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashSet;
 
-/// Interchanges all nests of a function that have the required shape; `atomic` tests whether all
+/// Interchanges all nests of a function for which this is possible; `atomic` tests whether all
 /// accesses to a buffer are folds by atomic operations. Returns the function, and the variables of
 /// the loops that have become outermost.
 pub(super) fn interchange_loops(mut f: Function, atomic: &dyn Fn(Buffer) -> bool) -> (Function, Vec<Local>) {
@@ -55,8 +55,8 @@ struct Interchange<'a> {
     outermost: Vec<Local>,
 }
 
-/// A nest: each loop contains assignments and one loop, and the innermost loop contains assignments
-/// and stores.
+/// A nest: each loop contains assignments and one loop, and the innermost loop, a `for`, contains
+/// assignments and stores.
 struct Nest {
     /// Assignments of the original nest whose values are the same in all rounds.
     invariants: Vec<Stmt>,
@@ -97,8 +97,10 @@ impl Interchange<'_> {
         out
     }
 
-    /// Returns the statements that replace a nest; `None` if the nest does not have the required
-    /// shape, or if rounds of its innermost loop may access the same elements.
+    /// Returns the statements that replace a nest. Returns `None` if the statement is not a nest,
+    /// if other code reads a local of the nest, if the bounds of the innermost loop vary, or if
+    /// rounds of the innermost loop may depend on each other or on other elements of the stored
+    /// arrays.
     fn interchanged(&mut self, stmt: &Stmt) -> Option<Vec<Stmt>> {
         let is_entered = entry_condition(stmt)?;
         let own_reads = count_reads(&self.f, std::slice::from_ref(stmt));
@@ -142,8 +144,9 @@ impl Interchange<'_> {
     }
 
     /// Turns the stores of the innermost loop into assignments of accumulators. Returns `None` if
-    /// another loop of the nest changes the position of an element, or if the loop does more with
-    /// the stored arrays than fold into one element of each.
+    /// there is no store, if another loop of the nest changes the position of an element, if a
+    /// position depends on a load, if two stores have the same array, or if a stored array does not
+    /// have values.
     fn accumulate(&mut self, body: &mut [Stmt], var: Local, varying: &HashSet<Local>) -> Option<Vec<Accumulator>> {
         let mut accumulators: Vec<Accumulator> = Vec::new();
         for stmt in body {
@@ -211,7 +214,7 @@ fn is_read_early(stmts: &[Stmt], local: Local) -> bool {
 }
 
 /// Returns whether a statement is a nest in which each loop contains assignments and one loop, and
-/// the innermost loop contains assignments and stores.
+/// the innermost loop, a `for`, contains assignments and stores.
 fn has_shape(stmt: &Stmt) -> bool {
     let Some(body) = loop_body(stmt) else { return false };
     let mut loops = body.iter().filter(|s| loop_body(s).is_some());
@@ -227,8 +230,8 @@ fn has_shape(stmt: &Stmt) -> bool {
     }
 }
 
-/// Moves assignments out of the loops around the innermost loop if their values are the same in
-/// every round.
+/// Moves assignments out of the loops around the innermost loop if they load nothing and their
+/// values are the same in every round.
 fn take_invariants(stmt: &mut Stmt, carried: &[Local], varying: &mut HashSet<Local>, invariants: &mut Vec<Stmt>) {
     let times = |stmt: &Stmt, local: Local| assigned_locals(stmt).into_iter().filter(|other| *other == local).count();
     let single: HashSet<Local> = varying.iter().copied().filter(|local| times(stmt, *local) == 1).collect();
@@ -434,7 +437,8 @@ fn product($rows, $columns) {
         assert!(changed && text.contains("acc = y[row + j]") && text.contains("y[row + j] = acc"), "{text}");
     }
 
-    /// A loop around the nest, whose variable is part of the position, stays outside.
+    /// A dense loop around the innermost one is interchanged as well. The loop of `i`, whose
+    /// variable is part of the position, stays outside.
     #[test]
     fn dense_loops_are_interchanged_too() {
         let entry = "for k in 0..4 { for j in 0..$columns { y[row + j] = y[row + j] + (a[k] * b[k + j]) } }";

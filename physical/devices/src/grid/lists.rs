@@ -1,9 +1,11 @@
-//! Lanes for folds and walks along lists, chosen by the lengths of the lists.
+//! Lanes for folds and walks along lists, chosen by the lengths of the lists, and for folds along
+//! long ranges.
 //!
 //! A list shorter than the team leaves lanes idle, so a team has about as many lanes as a list has
-//! entries on average. Teams of fewer lanes share a warp, and a block shares a list that is too
-//! long for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication
-//! on throughput-oriented processors", 2009.
+//! entries on average, up to a warp. Teams of fewer lanes share a warp. A team of several warps,
+//! which is a block, shares a list that is long enough to make up for the barriers of the block.
+//! Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
+//! throughput-oriented processors", 2009.
 
 use super::constants::Constants;
 use super::map::{MAX_TEAM_LANES, WARP};
@@ -24,9 +26,10 @@ fn lanes_for(entries: f64) -> u16 {
     1 << max.ilog2()
 }
 
-/// Returns the cursors along lists, each with its number of lanes. Omits lists of inputs that get
-/// one lane. Other lists, such as the lists of workspaces, have unknown lengths. The lanes of a
-/// team share such a list, but the list adds no lanes to the team, so its number of lanes is 1.
+/// Returns the cursors along lists, and the variables of loops over written coordinates, each with
+/// its number of lanes. Omits lists of inputs that get one lane. Other lists, such as the lists of
+/// workspaces, have unknown lengths. The lanes of a team share such a list, but the list adds no
+/// lanes to the team, so its number of lanes is 1.
 pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
     let mut cursor_lanes = Vec::new();
     for stmt in &lowered.function.body {
@@ -43,8 +46,8 @@ pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lis
     cursor_lanes
 }
 
-/// Returns the cursors along lists of unique coordinates, and the variables of loops over such
-/// coordinates, each with the array of the coordinates.
+/// Returns the cursors along lists of unique coordinates, and the variables of loops over the
+/// written coordinates of byte maps, each with the array of the coordinates.
 pub(super) fn coordinates_of_cursors(
     program: &Program,
     LoweredFunction { function, bindings, .. }: &LoweredFunction,
@@ -66,9 +69,10 @@ pub(super) fn coordinates_of_cursors(
     found
 }
 
-/// Returns the function of a program with numbers of lanes that suit teams. Walks that only fold
-/// become folds in lanes. Folds along lists get the lanes of their cursors, and folds along ranges
-/// that are provably too long for a warp get a number of lanes for the length of the range.
+/// Returns the function of a program with numbers of lanes that suit teams. Walks that only fold,
+/// along lists for several lanes, become folds in lanes. Folds along lists get the lanes of their
+/// cursors, and folds along ranges that are provably too long for a warp get a number of lanes for
+/// the length of the range.
 pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
     let in_lanes: Vec<_> = cursor_lanes.iter().filter(|(_, lanes)| *lanes > 1).copied().collect();
     let mut function = fold_walks_in_lanes(lowered.function.clone(), &in_lanes, mode);
@@ -103,9 +107,9 @@ fn cursor(stmt: &Stmt, bindings: &[Binding]) -> Option<(Local, (TensorId, usize)
     }
 }
 
-/// Returns the variable of a loop over the written coordinates of a byte map, and the array of
-/// these coordinates. A byte map notes a coordinate when it is first written, so no coordinate
-/// occurs twice.
+/// Returns the variable of a loop over the written coordinates of a byte map at the outermost
+/// level, and the array of these coordinates. A byte map notes a coordinate when it is first
+/// written, so no coordinate occurs twice.
 fn loop_over_written(stmt: &Stmt, program: &Program, bindings: &[Binding]) -> Option<(Local, Buffer)> {
     let Stmt::For { var, body, .. } = stmt else { return None };
     let Some(Stmt::Assign(_, Expr::Load { buffer, at })) = body.first() else { return None };

@@ -1,5 +1,5 @@
 //! The mapping of a function to a grid: decides which loops are spread, which stores are atomic,
-//! and where barriers are needed.
+//! and where barriers and polls for cancellation are needed.
 
 use super::appends::appends_of_rounds;
 use super::barriers::with_barriers;
@@ -125,7 +125,7 @@ impl Nesting {
         if self == Nesting::Spread { ActiveLanes::Each } else { ActiveLanes::Lead }
     }
 
-    /// Returns the context of the body of a loop that all lanes run together.
+    /// Returns the context of the body of a loop that is not spread.
     fn of_body(self) -> Nesting {
         if self == Nesting::Chunk { Nesting::Loop } else { self }
     }
@@ -162,8 +162,10 @@ impl Mapping<'_> {
         }
     }
 
-    /// Maps a `for`: spreads the innermost loop with independent rounds, so that adjacent lanes
-    /// take adjacent rounds.
+    /// Maps a `for`. The loop is spread if its rounds are independent and no statement in it uses
+    /// the lanes, so that the innermost such loop is spread, and adjacent lanes take adjacent
+    /// rounds. A loop that an interchange has made outermost is spread whatever is in it, if its
+    /// rounds are independent.
     fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[SerialStmt], nesting: Nesting) -> Stmt {
         let inside = self.block(body, nesting.of_body());
         let (lo, hi) = (lo.clone(), hi.clone());

@@ -2,8 +2,9 @@
 //!
 //! A [`Grid`] says which lanes take which rounds of a loop, which lanes store, where lanes
 //! synchronize, which operations are atomic, and where each buffer lives. [`GridPlan`] decides
-//! where buffers live, and has the grids of a lowered program. [`map`] makes the other decisions
-//! when it turns a function into a grid; generators decide nothing.
+//! where buffers live, which rounds are cut into sections, how many lanes lists get and which loops
+//! are interchanged, and has the grids of a lowered program. [`map`] makes the other decisions when
+//! it turns a function into a grid; generators decide nothing.
 //!
 //! A grid computes the results of its function, with the same bits, for any cuts of the outermost
 //! loop into chunks, any number of teams and any schedule. Only the folds of floats in a spread

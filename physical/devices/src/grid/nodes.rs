@@ -72,7 +72,7 @@ pub enum ActiveLanes {
 pub struct RoundFold {
     /// The local.
     pub acc: Local,
-    /// The operator, associative and commutative as far as the mode of floats allows.
+    /// The operator, which is associative and commutative, for floats as far as their mode assumes.
     pub op: BinaryOp,
     /// The identity of the operator.
     pub identity: Scalar,
@@ -138,12 +138,13 @@ pub enum TeamStmt {
     /// `half = n / 2, .., 1`, and all lanes continue with `acc = op(acc, lane[0])`.
     ///
     /// If rounds increase counters, the team takes the rounds in batches of one round for each
-    /// lane. Every lane runs its round up to the block that increases the counters. The lanes then
-    /// count the rounds that reach this block. All lanes together then run the growth in the block
-    /// once, with the counters of the last such round. Each lane then adds `rank * by` to its
-    /// counters, where `rank` is the number of such rounds before the lane's round in the batch. So
-    /// the counters have the values that they have if the rounds run in order. After the batch the
-    /// counters of all lanes are equal again.
+    /// lane. Every lane runs its round up to the block that increases the counters, or to a
+    /// condition that excludes the block. The lanes then count the rounds that reach this block. If
+    /// there are any, all lanes together run the growth in the block once, with the counters of the
+    /// last such round. Each lane then sets its counters to their values before the batch plus
+    /// `rank * by`, where `rank` is the number of such rounds before the lane's round in the batch,
+    /// and continues its round. So the counters have the values that they have if the rounds run in
+    /// order. After the batch the counters of all lanes are equal again.
     Spread {
         /// The variable.
         var: Local,

@@ -22,7 +22,7 @@ pub struct GridPlan {
     pub count: Option<Grid>,
     /// The grid that computes the outputs.
     pub run: Grid,
-    /// Sections that rounds are cut into; absent if rounds are not cut.
+    /// The division of rounds into sections; absent if rounds are not cut.
     pub sections: Option<Sections>,
 }
 
@@ -122,7 +122,8 @@ fn written_buffers(lowered: &LoweredFunction) -> HashSet<Buffer> {
 /// outputs.
 fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpace> {
     let join = |id: TensorId| lowered.cut.as_ref().ok()?.join(id);
-    // The program determines the lengths of outputs that all chunks share.
+    // The program determines the lengths of outputs that all chunks share, so no chunk records
+    // them.
     let are_shared = lowered.cut.as_ref().is_ok_and(|cut| {
         cut.outputs.iter().all(|(id, join)| match join {
             Join::Shared => true,
@@ -157,7 +158,8 @@ fn is_folded_in_place(program: &Program, lowered: &LoweredFunction, id: TensorId
 }
 
 /// Returns the memory space of an array of an appended output. The rounds of a chunk determine
-/// which positions the chunk writes in all levels down to the first list.
+/// which positions the chunk writes in the levels above the first list, and in the `ptr` array of
+/// this list if it is not the outermost level; in all arrays if there is no list.
 fn space_of_appended(program: &Program, id: TensorId, binding: &Binding) -> MemorySpace {
     let levels = &program.tensors[id.index()].ty.format.levels;
     let list = levels.iter().position(|l| level(l.kind).concatenation() == Concatenation::List);

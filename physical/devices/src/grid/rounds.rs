@@ -2,8 +2,8 @@
 //!
 //! A walk that does more than fold one value is not a fold in lanes: an intersection searches other
 //! lists in each round, and folds only if the coordinate is found. If rounds depend on each other
-//! only through the values that they fold, each lane takes rounds of its own, with a partial
-//! result:
+//! only through the values that they fold and the counters at which they append, each lane takes
+//! rounds of its own, with a partial result of each fold:
 //! ```text
 //! while q < end { .. acc = acc op value ..; q = q + 1 }
 //!   =  for q in q..end { .. acc = acc op value .. }
@@ -36,7 +36,8 @@ impl Walks {
         Walks { lanes, list_coordinates, interchanged, mode: FloatMode::default() }
     }
 
-    /// Returns the number of lanes for the loop with this variable.
+    /// Returns the number of lanes for the loop with this variable; `None` if it is not a loop
+    /// along a list.
     pub(super) fn lanes_of(&self, var: Local) -> Option<u16> {
         self.lanes.iter().find(|(other, _)| *other == var).map(|(_, lanes)| *lanes)
     }
@@ -108,8 +109,10 @@ fn block(
     out
 }
 
-/// Returns a walk as a loop, followed by an assignment of the cursor if other code reads the
-/// cursor. If the assignment needs a new local, the number of its reads is added to `total_reads`.
+/// Returns the cursor of a walk, and the walk as a loop; `None` if the statement is not a walk in
+/// `walks`, or if its rounds are not independent. If other code reads the cursor, a new local saves
+/// the first position, and an assignment of the cursor follows the loop; the number of reads of the
+/// new local is added to `total_reads`.
 fn loop_of_walk(
     f: &mut Function,
     walks: &Walks,
@@ -156,8 +159,9 @@ fn loop_of_walk(
 }
 
 /// Returns the folds of the rounds of a loop. A fold is a local into which rounds fold by one
-/// operator that may be regrouped. The loop reads the local only to fold into it. `total_reads` has
-/// the number of reads of each local in the whole function.
+/// operator that may be regrouped. The loop reads the local only to fold into it, and code outside
+/// of the loop reads it, too. `total_reads` has the number of reads of each local in the whole
+/// function.
 pub(super) fn folds_of_rounds(f: &Function, body: &[Stmt], total_reads: &[u32], mode: FloatMode) -> Vec<RoundFold> {
     let inside_reads = count_reads(f, body);
     // For each local: the operator, and the number of its reads by folds.

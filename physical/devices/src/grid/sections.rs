@@ -28,7 +28,8 @@ pub(super) struct SectionedFunction {
     pub(super) bounds: [Local; 2],
 }
 
-/// Cuts the function into sections if it has the required shape.
+/// Returns the function with its rounds limited to sections; `None` if it does not have the
+/// required shape.
 pub(super) fn cut_into_sections(
     program: &Program,
     lowered: &LoweredFunction,
@@ -96,8 +97,9 @@ struct ListWalk {
 }
 
 impl SectionCutter<'_> {
-    /// Limits the one block that iterates over the list to the bounds. Returns `None` if other code
-    /// stores into outputs, swaps or sorts, or if the block does not have the required shape.
+    /// Limits the blocks that iterate over the list to the bounds, and adds their number to
+    /// `blocks`. Returns `None` if other code stores into outputs, swaps or sorts, or if such a
+    /// block does not have the required shape.
     fn cut(&self, body: &mut [Stmt], bounds: [Local; 2], blocks: &mut u32) -> Option<()> {
         let loads_ptr = |s: &Stmt| matches!(s, Stmt::Assign(_, Expr::Load { buffer, .. }) if *buffer == self.ends);
         if body.iter().any(loads_ptr) {
@@ -196,7 +198,8 @@ impl SectionCutter<'_> {
     }
 
     /// Returns whether a local starts from an element or the fill value of an output, the rounds
-    /// only fold into the local, and the local is stored once.
+    /// only fold into the local, by one operator, and the only other read of the local stores it
+    /// after the rounds.
     fn is_accumulator(&self, acc: Local, before: &[Stmt], rounds: &[Stmt], after: &[Stmt]) -> bool {
         let assignments: Vec<&Stmt> = before.iter().filter(|s| matches!(s, Stmt::Assign(l, _) if *l == acc)).collect();
         let [Stmt::Assign(_, start)] = assignments[..] else { return false };
@@ -256,7 +259,8 @@ fn is_break(block: &[Stmt]) -> bool {
     *block == [Stmt::Break]
 }
 
-/// Returns whether a statement advances an enclosing loop without reading results of the list.
+/// Returns whether a statement is an assignment that reads no results of the list, such as one that
+/// advances an enclosing loop.
 fn is_advance(stmt: &Stmt, accumulators: &HashSet<Local>, temporaries: &HashSet<Local>) -> bool {
     match stmt {
         Stmt::Assign(_, value) => !accumulators.iter().chain(temporaries).any(|l| value.mentions(*l)),

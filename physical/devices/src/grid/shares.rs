@@ -1,9 +1,9 @@
 //! Shares of the memory of a block: the windows of a team that begin in this memory, and the number
 //! of elements that each of these windows has there.
 //!
-//! A window of a team begins in the memory of its block if the window fits, and moves to memory
-//! outside of the block once the window outgrows its share. A window of fixed length that does not
-//! fit is outside from the start.
+//! A window of a team begins in the memory of its block if the window gets a share there, and moves
+//! to memory outside of the block once the window outgrows its share. A window without a share is
+//! outside from the start.
 
 use super::constants::Constants;
 use super::nodes::{Grid, MemorySpace};
@@ -80,7 +80,7 @@ fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<WindowLength>> {
         stmt.any(&mut |s| {
             let grown = match s {
                 Stmt::Grow { buffer, len } => vec![(*buffer, constants.value(len, None))],
-                // Each window gets the memory of the other window, whose length may differ.
+                // A window that is swapped but never grows has a length, too.
                 Stmt::Swap(a, b) => vec![(*a, Some(0)), (*b, Some(0))],
                 _ => Vec::new(),
             };

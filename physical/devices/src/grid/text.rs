@@ -5,6 +5,7 @@
 //! grid spmv($rows) lanes 32 {
 //!   input A.ptr: index i32
 //!   shared y.val: value f64 fill 0.0
+//!   first = section first
 //!   spread i in lo..hi {
 //!     each y.val[i] = acc
 //!   }

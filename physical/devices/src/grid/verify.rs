@@ -5,7 +5,7 @@
 //! 2. There are as many memory spaces as buffers, and exactly the inputs have
 //!    [`MemorySpace::Input`]. The number of lanes of a team is a power of two up to 256.
 //! 3. Outside spread loops only the first lane stores; inside spread loops each lane stores.
-//!    Measured and unused buffers are not accessed.
+//!    Measured and unused buffers are neither loaded from nor stored into.
 //! 4. The rounds of a spread loop are independent apart from its folds, given that coordinates are
 //!    unique where the grid says so, and the bounds read nothing that the loop stores. The loop
 //!    folds from identities, and every local carried from round to round is folded. A spread loop
@@ -14,7 +14,8 @@
 //!    append, and may grow buffers to append.
 //! 5. Atomic operations act on shared integers of 32 or 64 bits, by operators whose order does not
 //!    matter, and nothing else accesses these buffers.
-//! 6. Swaps exchange windows of one memory space; only windows are sorted.
+//! 6. Swaps exchange windows of one memory space; only windows are sorted. Windows are buffers with
+//!    [`MemorySpace::Chunk`] or [`MemorySpace::Team`].
 //! 7. Barriers stand wherever they are required; a team of one lane has no barriers and no spread
 //!    loops.
 //! 8. Outside spread loops the first lane polls for cancellation for all; in a spread loop each

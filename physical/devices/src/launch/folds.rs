@@ -9,9 +9,9 @@
 //! for g, p in group g, j: y[g, j] op= P[p, j]    several groups
 //! ```
 //! Here `p` is the number of a row, `j` the number of an element in a row, and `g` the number of a
-//! group. If there is one group, it has a row for each chunk. The loop over the rows is then
-//! innermost, and lanes share the rows if their order does not matter. If in addition a row has one
-//! element, the loop over the rows is the only loop.
+//! group. If there is one group, the loop over the rows is innermost, and lanes share the rows if
+//! their order does not matter. If in addition a row has one element, the loop over the rows is the
+//! only loop.
 
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::{
@@ -65,10 +65,11 @@ pub(super) fn is_matrix_row(ty: &TensorType) -> bool {
 }
 
 impl FoldKernels {
-    /// Folds the rows of each group. Returns the elements of the results, a row for each group.
+    /// Folds the rows of each group. Returns the elements of the results, a row for each group, in
+    /// an array for each primitive of the dtype.
     ///
     /// # Errors
-    /// The errors of [`Kernel::run`] and of the backend.
+    /// The errors of [`Kernel::run_once`] and of the backend.
     pub(super) fn fold(
         &self,
         of: FoldedOutput<'_>,

@@ -61,7 +61,7 @@ struct RunChunks {
     tensors: Vec<TensorIdentity>,
     /// The rounds of each chunk.
     rounds: Vec<Range<i64>>,
-    /// The range of positions of each chunk's section.
+    /// The range of positions of each chunk's section; all positions for a chunk of whole rounds.
     sections: Vec<Range<i64>>,
 }
 
@@ -249,7 +249,8 @@ struct GridRun<'a> {
     kernel: &'a Kernel,
     grids: &'a Grids,
     chunks: &'a [Range<i64>],
-    /// For each chunk, the range of positions of its section.
+    /// For each chunk, the range of positions of its section; all positions for a chunk of whole
+    /// rounds.
     sections: &'a [Range<i64>],
     inputs: &'a [&'a Tensor],
     limits: &'a Limits,
@@ -382,7 +383,7 @@ impl GridRun<'_> {
     }
 
     /// Records the number of elements that windows of unknown length requested. Buffers that
-    /// exchange their memory need equal capacities.
+    /// exchange their memory need equal capacities, so each gets the largest number among them.
     fn record_needed(&mut self, runner: &dyn GridRunner, launched: &LaunchResult) {
         let groups = exchange_groups(&runner.grid().function);
         let mut requested = vec![0; self.capacities.len()];
@@ -409,13 +410,13 @@ impl GridRun<'_> {
         }
         let stuck = || {
             Error::InvalidInvocation(
-                "a launch requested a capacity that its windows already have; please report this".into(),
+                "a launch ran out of capacity, but has no window to enlarge; please report this".into(),
             )
         };
         enlarged.then_some(()).ok_or_else(stuck)
     }
 
-    /// Sets the sizes of windows to the counted sizes.
+    /// Sets the capacities of the windows of chunks to the counted sizes.
     fn set_counted_sizes(&mut self, count: &dyn GridRunner, counted: &LaunchResult) {
         let (spaces, run) = (&count.grid().spaces, &self.grids.run.grid().spaces);
         for (k, windows) in counted.windows.iter().enumerate() {

@@ -44,7 +44,8 @@ impl<'a> OutputAssembly<'a> {
             Join::Folded(op) if !in_place && folds_on_device => self.fold_on_device((number, id), op),
             Join::Folded(op) if !in_place => {
                 let partials = (0..chunks.len()).map(|chunk| self.chunk_output(id, chunk)).collect::<Result<_, _>>()?;
-                // Sparse partial results are few and short, so the host merges them.
+                // From a device, these are sparse partial results or a single one; the host merges
+                // them.
                 let instant = backend::instant();
                 let backend = if grids.run.has_own_memory() { &instant } else { &grids.backend };
                 grids.merges.merge(kernel.draft(), (number, op), partials, (backend, limits))
@@ -95,8 +96,8 @@ impl<'a> OutputAssembly<'a> {
 
     /// Makes an array from the windows of chunks. The window of a chunk of whole rounds has the
     /// elements of these rounds; the window of a section has a partial result of one round. The
-    /// device folds the partial results and joins the array. Returns `None` if some elements belong
-    /// to no chunk.
+    /// device folds the partial results and joins the array. Returns `None` if the windows do not
+    /// cover all elements in order.
     fn join_sections_on_device(&self, buffer: Buffer, of: FoldedOutput<'_>) -> Result<Option<Array>, Error> {
         let GridRun { kernel, grids, sections, limits, .. } = *self.run;
         let windows = &self.launched.windows[buffer.index()];
@@ -178,8 +179,8 @@ impl<'a> OutputAssembly<'a> {
         assemble_output(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
     }
 
-    /// Returns for each chunk the lengths of the arrays of outputs. Outputs whose positions the
-    /// program determines need no lengths.
+    /// Returns for each chunk the lengths of the arrays of outputs. May be called only for kernels
+    /// that record lengths: those with an output whose arrays are not shared by all chunks.
     fn lengths(&self) -> Result<&[Vec<u64>], Error> {
         if let Some(lengths) = self.lengths.get() {
             return Ok(lengths);
@@ -269,8 +270,8 @@ impl<'a> OutputAssembly<'a> {
         self.gather(array, &[], &own.collect::<Vec<_>>())
     }
 
-    /// Makes the array of the ends of the lists at the positions of `parents`. An end is the number
-    /// of entries that the joined output has up to the end of the list.
+    /// Makes the `ptr` array of the lists at the positions of `parents`: 0, and then the end of
+    /// each list, the number of entries that the joined output has up to the end of the list.
     fn ends(
         &self,
         ptr: Buffer,

@@ -8,7 +8,8 @@ use redpoll_storage::{Values, convert};
 
 const SIZE: u64 = 60;
 
-/// The square of a sparse matrix: the lists of its workspaces grow with the rows of the result.
+/// The square of a sparse matrix. The lists of the workspace `w` grow with the number of entries in
+/// a row of the result.
 const SQUARE: &str = "(program (input A (type (shape 60 60) f64 0.0 csr)) (output C (type (shape 60 60) f64 0.0 csr))
     (local w (type (shape 60) f64 0.0 (hash (element))))
     (for i (where (for j (+= (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (A k j))))))))";

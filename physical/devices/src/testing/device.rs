@@ -3,9 +3,10 @@
 //! device.
 //!
 //! The emulation is stricter than a device: it detects copies to and from memory outside of the
-//! device, writes beyond the end of memory, and calls from threads without a context. The emulation
-//! counts the bytes in use, so that tests find leaks. New memory is poisoned, and streams run
-//! concurrently. The memory model of a device and its speed are not emulated.
+//! device, writes within 256 bytes before or after an allocation or after the memory of a block,
+//! and calls from threads without a context. The emulation counts the bytes in use, so that tests
+//! find leaks. New memory is poisoned, and streams run concurrently. The memory model of a device
+//! and its speed are not emulated.
 
 use libloading::Library;
 use std::ffi::OsString;
@@ -30,7 +31,8 @@ pub(crate) const UNIT: &[&str] = &[
     "-fsanitize-undefined-trap-on-error",
 ];
 
-/// Returns the command of this machine's C++ compiler for a library.
+/// Returns the command that compiles a library with the compiler that `CXX` names, or else with
+/// `c++`.
 pub(crate) fn compiler(options: &[&str]) -> Command {
     let mut command = Command::new(compiler_name());
     command.args(LIBRARY).args(options);
@@ -44,12 +46,13 @@ fn compiler_name() -> OsString {
 /// Libraries of an emulated device, found by later look-ups of `libcuda` and `libnvrtc`.
 pub struct EmulatedDevice {
     driver: Library,
-    /// Never unloaded, since the bindings keep pointers into the library.
+    /// Kept in memory, since the bindings keep pointers into the library.
     _compiler: Library,
 }
 
 impl EmulatedDevice {
-    /// Builds the libraries in a folder, which must exist while the libraries are used.
+    /// Builds the libraries in a folder, which must exist while the libraries are used. Returns the
+    /// paths of the driver and of the run-time compiler.
     ///
     /// # Errors
     /// If the folder is not writable, there is no C++ compiler, or the compiler fails.
@@ -92,7 +95,7 @@ impl EmulatedDevice {
     /// # Errors
     /// The errors of [`EmulatedDevice::build`], or an error if the libraries cannot be loaded.
     pub fn load(folder: &Path) -> io::Result<EmulatedDevice> {
-        // SAFETY: no code runs when the libraries are loaded.
+        // SAFETY: when the libraries are loaded, only constructors of C++ standard types run.
         let load = |path: PathBuf| unsafe { Library::new(path) }.map_err(io::Error::other);
         let [driver, compiler] = EmulatedDevice::build(folder)?.map(load);
         Ok(EmulatedDevice { driver: driver?, _compiler: compiler? })
@@ -147,7 +150,8 @@ mod tests {
         (!ran.status.success()).then(|| String::from_utf8_lossy(&ran.stderr).into_owned())
     }
 
-    /// The checks of blocks find every kind of fault.
+    /// The checks of blocks find faults of barriers, masks and shuffles, and writes beyond the
+    /// memory of a block.
     #[test]
     fn faults_of_blocks_are_found() {
         let cases = [

@@ -1,5 +1,5 @@
-//! Tests of compiled code on every backend: functions of Assembly, and lowered programs over
-//! tensors.
+//! Tests of several backends: functions of Assembly, lowered programs over tensors, tensors on lost
+//! devices, and the division of lists into sections.
 
 pub(crate) mod assembly;
 mod lost;

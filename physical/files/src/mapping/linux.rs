@@ -30,8 +30,8 @@ impl MappedFile {
     /// Whether files are mapped on this system.
     pub const IS_SUPPORTED: bool = true;
 
-    /// Maps a whole file that was opened for reading; `None` if the file is empty or cannot be
-    /// mapped.
+    /// Maps a whole file that was opened for reading. Returns `None` if the file is empty or cannot
+    /// be mapped, and an error if its metadata cannot be read.
     pub fn open(file: File) -> io::Result<Option<Arc<MappedFile>>> {
         let Some(identity) = FileIdentity::of(&file.metadata()?) else { return Ok(None) };
         let Ok(size) = usize::try_from(identity.size()) else { return Ok(None) };

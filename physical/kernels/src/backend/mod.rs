@@ -3,7 +3,7 @@
 //! A [`Backend`] compiles drafts to [`Code`]; a [`Kernel`] binds tensors to the code and collects
 //! its outputs. This crate has the interpreter of Assembly, the instant tier (Cranelift) and the
 //! optimizing tier (C); `redpoll-devices` adds the backends of devices. A new backend implements
-//! the two traits, in a folder of its own.
+//! the two traits, in a module of its own.
 
 mod instant;
 mod interpreter;
@@ -41,11 +41,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// drafts.
     ///
     /// # Errors
-    /// When this machine cannot compile or run the drafts.
+    /// When the verifier rejects the function of a draft, or this machine cannot compile or run the
+    /// drafts.
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error>;
 
-    /// Prints the forms of a draft between Assembly and the code, each with its name, for
-    /// explanations.
+    /// Prints the forms of a draft between Assembly and the code, apart from the text of
+    /// [`Backend::unit`], each with its name, for explanations.
     ///
     /// # Errors
     /// When the forms cannot be generated.
@@ -62,8 +63,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Returns the number of bytes of inputs that a run would transfer first: 0 for backends that
-    /// compute in the memory of the host.
+    /// Returns the number of bytes of inputs that a run would first transfer to the device of the
+    /// backend: 0 for backends that compute in the memory of the host.
     fn missing_bytes(&self, _inputs: &[&Tensor]) -> u64 {
         0
     }
@@ -77,8 +78,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
 /// The compiled code of one draft.
 pub trait Code: Send + Sync {
-    /// Runs all rounds over the inputs of a kernel. By default the rounds are cut into chunks, for
-    /// as many threads as `limits` allows.
+    /// Runs all rounds over the inputs of a kernel. By default, cuts the rounds into chunks for the
+    /// threads of `limits`, if cutting pays.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
@@ -95,11 +96,12 @@ pub trait Code: Send + Sync {
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the invocation has another signature, or when the code
-    /// runs only as a whole; [`Error::UnknownStatus`] when edited code returns no status;
-    /// [`Error::Compiler`] when the interpreter finds a fault of the function.
+    /// runs only as a whole; [`Error::UnknownStatus`] when edited code returns a number that is not
+    /// a status; [`Error::Compiler`] when the interpreter finds a fault of the function.
     unsafe fn call(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Option<Counts>), Error>;
 
-    /// Returns whether the code runs chunk by chunk.
+    /// Returns whether [`Code::call`] can run the code over single chunks; `false` for code that
+    /// runs only as a whole.
     fn runs_in_chunks(&self) -> bool {
         true
     }

@@ -33,8 +33,8 @@ impl OptimizingBackend {
     /// drafts. The text is trusted like any program that the user starts.
     ///
     /// # Errors
-    /// [`Error::InterfaceMismatch`] when the text was made for other drafts; else like
-    /// [`Backend::compile`].
+    /// [`Error::InterfaceMismatch`] when the text was made for drafts with other buffers or
+    /// parameters; else like [`Backend::compile`].
     pub fn compile_edited(&self, text: &str, drafts: &[&Draft]) -> Result<Vec<Kernel>, Error> {
         let signatures: Vec<_> = drafts.iter().map(|draft| draft.signature().clone()).collect();
         let kernels = self.toolchain.compile_edited(text, &signatures)?;

@@ -65,7 +65,8 @@ impl DiskCache {
         self.refused.get().map(String::as_str)
     }
 
-    /// Returns the intact file of a key, if there is one.
+    /// Returns a file of a key that is intact and belongs to this user alone, if there is one.
+    /// Removes files that are not intact.
     pub(crate) fn find(&self, key: &str) -> Option<PathBuf> {
         let entry = self.folder.join(key);
         fs::symlink_metadata(&entry).ok()?;
@@ -180,7 +181,7 @@ fn remove(entry: &Path) {
     let _ = fs::remove_dir(entry);
 }
 
-/// Returns the file name of a library with these bytes.
+/// Returns the file name of a library or a note with these bytes.
 fn file_name(bytes: &[u8]) -> String {
     format!("{}{}", blake3::hash(bytes).to_hex(), std::env::consts::DLL_SUFFIX)
 }

@@ -31,7 +31,7 @@ pub enum EntryKind {
 const ENTRY_KINDS: [(EntryKind, &str); 3] =
     [(EntryKind::Kernels, "kernels-"), (EntryKind::Compiler, "compiler-"), (EntryKind::Ptx, "ptx-")];
 
-/// Returns the key of the result that this version of the crate computes from some texts.
+/// Returns the key of the entry that this version of the crate computes from some texts.
 pub fn key<const N: usize>(kind: EntryKind, texts: [&str; N]) -> String {
     let mut hash = blake3::Hasher::new();
     for text in [env!("CARGO_PKG_VERSION")].iter().chain(&texts) {
@@ -54,7 +54,8 @@ fn is_checksum(text: &str) -> bool {
     text.len() == 2 * blake3::OUT_LEN && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns the folder of the cache on disk, or `None` if the cache is off.
+/// Returns the folder of the cache on disk, or the reason why there is none; `None` if the cache is
+/// off.
 fn folder(cache: &CacheFolder) -> Option<Result<PathBuf, String>> {
     match cache {
         CacheFolder::Off => None,

@@ -163,7 +163,8 @@ impl FunctionEmitter<'_> {
         });
     }
 
-    /// Returns whether an expression is invariant in the innermost loop; loads count as varying.
+    /// Returns whether an expression is invariant in the innermost loop. Loads count as varying,
+    /// and so does every expression outside of loops.
     fn is_invariant(&self, expr: &Expr) -> bool {
         let Some(assigned) = self.scopes.last() else {
             return false;
@@ -242,8 +243,9 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Divides integers. Divisors on which the machine may trap, 0 and -1, are replaced by 1, and
-    /// the quotients for them are selected afterwards.
+    /// Divides integers. Divisors on which the machine may trap, 0 and, for signed integers, -1,
+    /// are replaced by 1. Afterwards the quotients by these divisors are selected; the remainders
+    /// are 0 or `a` already.
     fn divide(&mut self, op: BinaryOp, prim: Prim, a: Value, b: Value) -> Value {
         let ty = register(prim);
         let zero = self.builder.ins().iconst(ty, 0);

@@ -121,7 +121,8 @@ fn trusted_flags() -> MemFlagsData {
 }
 
 impl FunctionEmitter<'_> {
-    /// Loads the fields of the frame that the body needs, and declares its variables.
+    /// Loads the parameters, the bounds of the chunk and the base addresses of buffers that stay in
+    /// place, and declares a variable for each local.
     fn enter(&mut self) {
         let function = self.function;
         // During a call, the parameters do not change. The slots of buffers that the function

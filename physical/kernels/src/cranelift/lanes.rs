@@ -1,5 +1,5 @@
-//! Lane folds: on vectors if the value allows it, otherwise with one register per lane. The order
-//! of operations is the same in both cases.
+//! Lane folds: on vectors if the operator, the lanes and the value allow it, otherwise with one
+//! register per lane. The order of operations is the same in both cases.
 
 use super::function::{FunctionEmitter, register};
 use super::maps::vector;

@@ -21,7 +21,7 @@ struct AdjacentStore<'s> {
 
 impl FunctionEmitter<'_> {
     /// Runs the full rounds of a loop over `lo..hi` on vectors, if its body allows that. Returns
-    /// the index of the first remaining element.
+    /// the index of the first remaining element; `None` if the body does not allow vectors.
     pub(super) fn vector_loop(&mut self, var: Local, (lo, hi): (Value, Value), body: &[Stmt]) -> Option<Value> {
         let (stores, prim) = self.adjacent_stores(var, body)?;
         let (ty, width) = vector(prim);
@@ -55,8 +55,8 @@ impl FunctionEmitter<'_> {
     }
 
     /// Returns the stores of a loop and the type of their elements. Returns `None` if vectors
-    /// cannot compute the stores, if the body has other statements, or if a round accesses elements
-    /// that another round writes.
+    /// cannot compute the stores, if the body has other statements or two stores to one buffer, or
+    /// if a round accesses elements that another round writes.
     fn adjacent_stores<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<AdjacentStore<'s>>, Prim)> {
         let mut stores: Vec<AdjacentStore<'s>> = Vec::new();
         for stmt in body {

@@ -1,11 +1,12 @@
 //! The instant tier: Assembly to machine code in this process, with Cranelift.
 //!
 //! - The base address of a buffer that the function neither grows nor swaps is loaded once on
-//!   entry. Other base addresses are loaded before each innermost loop, and reloaded in the loop
-//!   only after a swap, or after a call of `grow` in a cold block. Their live ranges end with the
-//!   loop, so the register allocator need not weigh loops against each other.
+//!   entry. In innermost loops, other base addresses are loaded before the loop, and reloaded only
+//!   after a swap, or after a call of `grow` in a cold block. Elsewhere they are loaded at each
+//!   use. So their live ranges end with the innermost loop, and the register allocator need not
+//!   weigh loops against each other.
 //! - Loops are rotated: a guard, then a body with the test at its bottom.
-//! - A conditional assignment of a cheap value is a select and not a branch, which may be
+//! - A conditional assignment of a cheap integer is a select and not a branch, which may be
 //!   unpredictable (`stmt`). Loads that a loop repeats are hoisted (`hoist`). Loops over adjacent
 //!   elements run on vectors (`maps`, `lanes`).
 //! - Every buffer is an alias region of its own, so a store to one does not invalidate loads of

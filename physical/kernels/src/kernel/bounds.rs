@@ -1,4 +1,5 @@
-//! The bounds of chunks of the outermost loop, at equal shares of its work.
+//! The bounds of chunks of the outermost loop, at equal shares of its work, or at growing shares if
+//! the loop may end early.
 //!
 //! The work of the first rounds is one step per round, plus the entries that the inputs of the loop
 //! store at the coordinates of these rounds. The arrays of the inputs give this work for any number
@@ -7,7 +8,8 @@
 //! The number of chunks also depends on the estimated steps of inner loops. For each step of this
 //! work, the estimate adds the length of an average fiber of every other input whose fibers inner
 //! loops iterate over. For each round, the estimate adds all entries of the inputs that every round
-//! reads as a whole.
+//! reads as a whole. If results do not depend on the cuts, the expected steps of the draft are used
+//! where they exceed this estimate.
 
 use super::Draft;
 use crate::run::Workers;
@@ -16,19 +18,19 @@ use redpoll_storage::levels::lower_bound;
 use redpoll_storage::{PositionCounter, Tensor};
 use std::ops::Range;
 
-/// Number of chunks per thread: more than one, so that a thread whose chunks took less time than
-/// estimated can take over chunks of other threads.
+/// Maximum number of chunks per thread, if results do not depend on the cuts: more than one, so
+/// that a thread whose chunks took less time than estimated can take over chunks of other threads.
 const CHUNKS_PER_THREAD: u64 = 4;
 
-/// Number of chunks per team: fewer than per thread, because a device has more teams to balance the
-/// work than a processor has threads, and because each chunk costs time on the host.
+/// Maximum number of chunks per team: fewer than per thread, because a device has more teams to
+/// balance the work than a processor has threads, and because each chunk costs time on the host.
 const CHUNKS_PER_TEAM: u64 = 2;
 
 /// Minimum work of a chunk for each lane of a team, in steps of loops.
 const LANE_GRAIN: u64 = 4;
 
-/// Minimum work of a section for each lane of a team, in steps of loops. The partial result of a
-/// section costs more than a chunk of rounds.
+/// Minimum work of a section for each lane of a team, in steps of loops. A section needs more work
+/// than a chunk of rounds, because it leaves a partial result.
 const SECTION_GRAIN: u64 = 16;
 
 /// Minimum work of a loop for each element of all partial results together, in steps of loops.
@@ -139,8 +141,9 @@ impl Shares {
     }
 }
 
-/// Returns the chunks of a loop that may end early. The first chunks are short, so that little work
-/// is wasted in later chunks if one of the first ends the loop.
+/// Returns the chunks of a loop that may end early; a single chunk if cutting does not pay. The
+/// first chunks are short, so that little work is wasted in later chunks if one of the first ends
+/// the loop.
 pub(super) fn growing_chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> GrowingChunks {
     let Some(count) = share_count(draft, cut, inputs, WorkShare::Threads(workers)) else {
         return GrowingChunks { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };
@@ -195,7 +198,8 @@ fn equal_chunks(cut: &Cut, work: &LoopWork<'_>, count: u64) -> Vec<Range<i64>> {
     chunks_at(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
 }
 
-/// Returns chunks that end at the given amounts of work; fewer if a round has more than one share.
+/// Returns chunks that end at the given amounts of work, and a last chunk with the rest; fewer if a
+/// round has more than one share.
 fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
     let mut chunks: Vec<Range<i64>> = Vec::new();

@@ -1,5 +1,5 @@
-//! Capacities from the last run: the next run reserves them in advance, so that outputs do not move
-//! when a kernel runs again over inputs of similar size.
+//! Capacities from the last run: the next run reserves them before its first round, so that outputs
+//! do not move when a kernel runs again over inputs of similar size.
 
 use crate::run::Invocation;
 use redpoll_compiler::assembly::Buffer;

@@ -53,8 +53,9 @@ fn lengths_where(
     buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(with_length).collect()
 }
 
-/// Makes an output tensor from buffers with the given numbers of elements after a call. The arrays
-/// of the tensor are the function's buffers, not copies.
+/// Makes an output tensor from buffers with the given numbers of elements after a call. The buffers
+/// of the function become the arrays of the tensor without copies, except as [`assemble_output`]
+/// says.
 pub(super) fn output_tensor(
     program: &Program,
     lowered: &LoweredFunction,
@@ -69,9 +70,10 @@ pub(super) fn output_tensor(
     assemble_output(program, lowered, (id, array), (inputs, &memory))
 }
 
-/// Makes an output tensor from arrays; `array` returns the array of a buffer. An output is
-/// converted if kernels do not write its format directly; an output with the pattern of an input
-/// shares the arrays of the input's levels.
+/// Makes an output tensor from arrays; `array` returns the array of a buffer. The tensor is marked
+/// as free of special values if the function was lowered for such an output. An output is converted
+/// if kernels do not write its format directly; an output with the pattern of an input shares the
+/// arrays of the input's levels.
 pub fn assemble_output(
     program: &Program,
     lowered: &LoweredFunction,
@@ -105,7 +107,8 @@ pub fn assemble_output(
     }))
 }
 
-/// Returns the recorded numbers of elements.
+/// Returns the numbers of elements of outputs that the last complete call recorded; empty if no
+/// call has recorded any.
 fn lengths(lowered: &LoweredFunction, run: &Invocation) -> Vec<i64> {
     let Some(at) = lowered.bindings.iter().position(|b| *b == Binding::Lengths) else { return Vec::new() };
     (0..)
@@ -124,6 +127,6 @@ fn take_array(lowered: &LoweredFunction, run: &mut Invocation, buffer: Buffer, l
 
 fn missing_outputs() -> Error {
     Error::InvalidInvocation(
-        "the kernel has not been called, so its outputs cannot be collected; call the kernel first".into(),
+        "the kernel has not completed a call, so its outputs cannot be collected; call the kernel first".into(),
     )
 }

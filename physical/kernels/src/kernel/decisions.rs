@@ -2,8 +2,9 @@
 //! fold is decided once no further value can change its result.
 //!
 //! A single thread ends its loop once all folds are decided. So several threads call the chunks of
-//! such a loop in order, short chunks first. A chunk that decides the last open fold ends the run
-//! for later chunks. Earlier chunks still run, so the result equals the result of a single thread.
+//! such a loop in order, short chunks first. Once each fold is decided by some chunk, the run ends
+//! with the last of these chunks. A chunk that fails ends the run likewise. Earlier chunks still
+//! run, so the outcome equals that of a single thread.
 
 use crate::Error;
 use redpoll_compiler::notation::{Cut, Join, Program, TensorId};
@@ -11,13 +12,14 @@ use redpoll_logic::op::{Op, ShortCircuit};
 use redpoll_logic::{DType, FloatMode, Prim};
 use redpoll_storage::{Tensor, Values};
 
-/// The values that decide the folds of a loop, by the number of the output.
+/// The conditions that decide the folds of a loop, by the number of the output.
 pub(super) struct Decisions(Vec<ShortCircuit>);
 
 impl Decisions {
-    /// Returns the values if each output is a scalar whose fold can be decided. As in the loop of a
-    /// single thread, only these folds are checked: folds of `bool`, folds by `choose` and similar
-    /// operators, and folds by user-defined operators.
+    /// Returns the conditions if there are outputs, and each is a scalar whose fold can be decided
+    /// and is worth a check. As in the loop of a single thread, only these folds are checked: folds
+    /// of `bool`, folds by `choose` and similar operators, and folds by user-defined operators. The
+    /// dtype must be a primitive.
     pub(super) fn of(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Decisions> {
         let decision = |(id, join): &(TensorId, Join)| {
             let Join::Folded(op) = join else { return None };
@@ -72,8 +74,8 @@ impl EarlyEnd {
         decided.into_iter().chain(self.failed.as_ref().map(|(chunk, _)| *chunk)).min()
     }
 
-    /// Returns the last chunk that affects the result, or the failure of that chunk. All earlier
-    /// chunks must have run.
+    /// Returns the last chunk that affects the result, or the failure of that chunk; `None` if all
+    /// chunks affect the result. All chunks before the last one must have run.
     pub(super) fn outcome(self) -> Result<Option<usize>, Error> {
         let last = self.last();
         match self.failed {

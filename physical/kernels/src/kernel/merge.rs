@@ -1,5 +1,5 @@
-//! The merge of outputs that each chunk has folded separately: the partial results are folded by
-//! the operator of the output, pairs of neighbours first.
+//! The merge of outputs that each chunk has folded separately: the operator of the output folds
+//! pairs of neighbours, again and again, until one result is left.
 //!
 //! The fold of two partial results is a separate kernel over tensors of the output's type, whatever
 //! the format of the output is.
@@ -31,7 +31,7 @@ impl MergeKernels {
     /// instant tier is a good choice for `backend`.
     ///
     /// # Errors
-    /// Like [`Kernel::run`].
+    /// Like [`Kernel::run_once`], and when the kernel of a fold cannot be made.
     ///
     /// # Panics
     /// When there are no partial results.

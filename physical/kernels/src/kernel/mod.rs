@@ -57,7 +57,8 @@ pub struct Outcome {
 
 impl Kernel {
     /// Lowers and compiles a program in normal form for inputs of the given layouts. `layouts` is
-    /// indexed by tensor; `None` and a missing entry stand for the narrow layout.
+    /// indexed by tensor; `None` and a missing entry stand for narrow positions and no special
+    /// values.
     ///
     /// # Errors
     /// The errors of the backend.
@@ -149,7 +150,8 @@ impl Kernel {
         }
     }
 
-    /// Runs all rounds in order, on the caller's thread.
+    /// Runs all rounds in order, on the caller's thread, to find the first error. Code that runs
+    /// only as a whole is replaced by code of the instant tier.
     fn run_in_order(&self, inputs: &[&Tensor], limits: &Limits) -> Result<(), Error> {
         if !self.code.runs_in_chunks() {
             return Kernel::compile(&self.draft, &backend::instant())?.run_in_order(inputs, limits);
@@ -157,7 +159,7 @@ impl Kernel {
         self.call(&mut self.bind(inputs, limits)?).map(drop)
     }
 
-    /// Returns the error of a failed check.
+    /// Returns the error of a failed check; without details if the call recorded none.
     fn out_of_bounds(&self, invocation: &Invocation) -> Error {
         let (program, lowered) = (self.draft.program(), self.draft.lowered());
         let recorded = |k: i64| {
@@ -176,7 +178,7 @@ impl Kernel {
     }
 
     /// Runs like [`Kernel::run`], but never repeats the run: positions that do not fit their width
-    /// are an error.
+    /// are an error, and of several failed checks, any may be reported.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
@@ -184,7 +186,8 @@ impl Kernel {
         self.code.run(self, inputs, limits)
     }
 
-    /// Runs in chunks on the threads of `limits`, or as a whole if cutting does not pay.
+    /// Runs in chunks on the threads of `limits`, or as a whole if the loop cannot be cut or
+    /// cutting does not pay.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
@@ -242,8 +245,7 @@ impl Kernel {
     /// Calls the code over all rounds of the outermost loop.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
-    /// early.
+    /// Like [`Kernel::call_chunk`].
     pub(crate) fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
         self.call_chunk(invocation, ALL_ROUNDS)
     }
@@ -269,8 +271,9 @@ impl Kernel {
     /// outputs.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the code was not called; the error of the conversion of an
-    /// output whose format kernels do not write directly.
+    /// [`Error::InvalidInvocation`] when the code has not completed a call, or the outputs were
+    /// collected already; the error of the conversion of an output whose format kernels do not
+    /// write directly.
     pub fn collect(&self, invocation: &mut Invocation, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
         let (program, lowered) = (self.draft.program(), self.draft.lowered());
         let used = collect::output_lengths(program, lowered, invocation)?;

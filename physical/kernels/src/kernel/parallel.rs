@@ -6,8 +6,8 @@
 //! the longest remaining part. The division into parts depends on the speed of threads, but results
 //! do not: they depend only on the bounds of chunks.
 //!
-//! If a run may end before its last chunk (`decisions`), its chunks are called in order instead,
-//! each by the next free thread.
+//! If a run may end before its last chunk (`decisions`), its chunks are called in order instead:
+//! first the chunks that one thread runs alone, then each chunk by the next free thread.
 
 use super::append::{self, KernelPart};
 use super::bounds::GrowingChunks;
@@ -100,7 +100,7 @@ enum RemainingChunks {
 struct FinishedChunks {
     /// The parts, in the order in which they were finished.
     parts: Vec<KernelPart>,
-    /// For each chunk, by its number, its partial result of each folded output.
+    /// The number of each finished chunk, with its partial results, one for each folded output.
     partials: Vec<(usize, Vec<Tensor>)>,
     counts: Option<Counts>,
 }
@@ -111,8 +111,8 @@ impl RemainingChunks {
     }
 
     /// Assigns a part to a thread: a part that no thread has begun, or the rear half of the longest
-    /// part. Returns the number of the part, and the number of its chunks. In a run in order, all
-    /// threads have part 0.
+    /// part. Returns the number of the part, and the number of its chunks; `None` if no chunk is
+    /// left. In a run in order, all threads have part 0.
     fn part(&mut self) -> Option<(usize, usize)> {
         let parts = match self {
             RemainingChunks::Parts(parts) => parts,
@@ -136,7 +136,7 @@ impl RemainingChunks {
         Some((parts.len() - 1, chunks))
     }
 
-    /// Returns the next chunk of a part.
+    /// Returns the next chunk of a part; `None` if the part has no further chunk.
     fn chunk(&mut self, part: usize) -> Option<usize> {
         match self {
             RemainingChunks::Parts(parts) => parts.get_mut(part)?.0.next(),
@@ -205,7 +205,7 @@ impl ParallelRun<'_> {
         })
     }
 
-    /// Calls chunks on this thread until no chunk is left.
+    /// Calls chunks on this thread until no chunk is left, or until an error ends the run.
     fn work(&self, finished: &Mutex<FinishedChunks>) -> Result<(), Error> {
         loop {
             let Some((part, chunks)) = lock(&self.remaining).part() else { return Ok(()) };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const ALIGNMENT: usize = 64;
 
 /// The alignment of all allocations. The system's allocator moves pages on growth and provides
-/// zeroed pages only for memory of this alignment; for larger alignments it copies and writes
+/// zeroed pages only for alignments up to this one; for larger alignments it copies and writes
 /// zeros.
 const NATURAL: usize = 16;
 
@@ -99,10 +99,10 @@ impl MemoryBlock {
         }
     }
 
-    /// Grows to `bytes`, rounded up to whole cache lines. New elements of `size` bytes have the low
-    /// bytes of `fill`; without a fill they are unspecified, and must be written before they are
-    /// read. Returns `false`, with the block unchanged, if the budget or the machine does not have
-    /// the memory.
+    /// Grows to at least `bytes`, rounded up to whole cache lines. New elements of `size` bytes
+    /// have the low bytes of `fill`; without a fill they are unspecified, and must be written
+    /// before they are read. Returns `false`, with the block unchanged, if the budget or the
+    /// machine does not have the memory, or no block can be that large.
     pub(super) fn grow(&mut self, bytes: usize, size: usize, fill: Option<u64>) -> bool {
         let Some(bytes) = rounded(bytes) else { return false };
         let old = self.bytes;
@@ -126,8 +126,9 @@ impl MemoryBlock {
         true
     }
 
-    /// Allocates `capacity` bytes, which are more than the present capacity. Returns `false`, with
-    /// the block unchanged, if the machine does not have the memory.
+    /// Allocates `capacity` bytes, which are more than the present capacity; with `zeroed`, the
+    /// memory of a first allocation is zero. Returns `false`, with the block unchanged, if the
+    /// machine does not have the memory.
     fn allocate(&mut self, capacity: usize, zeroed: bool) -> bool {
         let is_zeroed = zeroed && self.capacity == 0;
         let base = if self.capacity == 0 {
@@ -162,7 +163,7 @@ impl MemoryBlock {
         (self.base, self.start) = (base, start);
     }
 
-    /// Writes the fill from byte `from` to the end.
+    /// Writes the fill to the elements of `size` bytes from byte `from` to the end.
     fn write_fill(&mut self, from: usize, size: usize, fill: u64) {
         fn write<T: Copy>(block: &mut MemoryBlock, from: usize, value: T) {
             for at in from / size_of::<T>()..block.bytes / size_of::<T>() {

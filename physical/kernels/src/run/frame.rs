@@ -29,9 +29,9 @@ pub(crate) struct Frame {
     pub(crate) buffers: *mut Slot,
     /// The parameters.
     pub(crate) params: *const i64,
-    /// The first round of the outermost loop.
+    /// The first round of the chunk of the outermost loop.
     pub(crate) chunk_lo: i64,
-    /// One past the last round.
+    /// One past the last round of the chunk.
     pub(crate) chunk_hi: i64,
     /// The first argument of every callback.
     pub(crate) host: *mut c_void,
@@ -40,8 +40,8 @@ pub(crate) struct Frame {
     /// Memory for the status of a callback, for generators whose code cannot receive the status as
     /// a result.
     pub(crate) status: i32,
-    /// The code that kernels of the instant tier call for growth; null if no such kernel grows a
-    /// buffer.
+    /// The code that kernels of the instant tier call for growth; null if no function compiled so
+    /// far needs it.
     pub(crate) trampoline: *const c_void,
     /// The functions of the mathematical library, in the order of
     /// [`MathFn::addresses`](redpoll_compiler::assembly::MathFn::addresses). Code of the instant

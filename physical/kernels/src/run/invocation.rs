@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 /// The size in bytes from which buffers grow by half instead of doubling.
 const LARGE: usize = 1 << 20;
 
-/// Minimum growth in bytes within reserved capacity.
+/// Minimum growth in bytes within reserved capacity, unless less is left of it.
 const STEP: usize = 64 << 10;
 
 enum BufferMemory {
@@ -49,7 +49,8 @@ pub struct Invocation {
     /// The address and capacity of each buffer, consistent with `memory`.
     slots: Vec<Slot>,
     /// The number of elements of each buffer: for an input, the length of the array; for an owned
-    /// buffer, the greatest length requested, or the capacity after a call of machine code.
+    /// buffer, the greatest length requested, or the capacity after a call of machine code; for a
+    /// borrowed buffer, the capacity of the lender's buffer.
     lens: Vec<usize>,
     params: Vec<i64>,
     limits: Limits,
@@ -70,8 +71,8 @@ impl Invocation {
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the number of inputs or parameters does not match the
-    /// signature, or when an input is not an array of its type. The address of an input must be
-    /// aligned for the elements, and its size must be a multiple of their size.
+    /// signature, or when an input is not an array of its type. The address of an input that is not
+    /// empty must be aligned for the elements, and its size must be a multiple of their size.
     pub fn new(
         signature: &Arc<Signature>,
         inputs: impl IntoIterator<Item = ArrowBuffer>,
@@ -171,7 +172,8 @@ impl Invocation {
         }
     }
 
-    /// Returns the array of an input that is on a device, or was when the invocation was made.
+    /// Returns the array of an input that is on a device, or was when the invocation was made;
+    /// `None` for other buffers.
     pub fn device_input(&self, buffer: Buffer) -> Option<&DeviceBytes> {
         match &self.memory[buffer.index()] {
             BufferMemory::OnDevice(bytes) => Some(bytes),
@@ -194,7 +196,7 @@ impl Invocation {
     }
 
     /// Returns the argument for a call of machine code, valid until the next other use of the
-    /// invocation.
+    /// invocation. The caller sets `trampoline` and `math`.
     pub(crate) fn frame(&mut self, chunk: Range<i64>) -> Frame {
         Frame {
             buffers: self.slots.as_mut_ptr(),
@@ -219,7 +221,7 @@ impl Invocation {
     }
 
     /// Grows a buffer like [`Buffers::grow`], but without spare capacity, for buffers that do not
-    /// grow again.
+    /// grow again. Does not check whether the run was cancelled.
     pub(crate) fn grow_to(&mut self, buffer: Buffer, len: usize) -> Status {
         let bytes = len.checked_mul(self.prim(buffer).bytes());
         let fits = len <= self.capacity(buffer) || bytes.is_some_and(|bytes| self.enlarge(buffer, bytes));
@@ -231,8 +233,9 @@ impl Invocation {
         Status::Done
     }
 
-    /// Reserves capacity for `elements` in an empty owned buffer, and fills at most the first
-    /// [`STEP`] bytes; has no effect if the capacity exceeds an eighth of the remaining memory.
+    /// Reserves capacity for `elements` in an empty owned buffer, and enlarges the buffer to the
+    /// first [`STEP`] bytes of this capacity, or all of it if it is smaller. Has no effect on other
+    /// buffers, or if the capacity exceeds an eighth of the remaining memory.
     pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
         let memory = &self.limits.memory;
         let max = memory.limit().saturating_sub(memory.used()) / 8;
@@ -261,8 +264,9 @@ impl Invocation {
         self.unfilled = buffers.to_vec();
     }
 
-    /// Enlarges an owned buffer to `bytes`, a whole number of elements, and fills the new elements.
-    /// Returns `false`, with the buffer unchanged, if there is no memory.
+    /// Enlarges an owned buffer to at least `bytes`, a whole number of elements, and fills the new
+    /// elements unless they need no fill. Returns `false`, with the buffer unchanged, if there is
+    /// no memory.
     fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
         let (at, size) = (buffer.index(), self.prim(buffer).bytes());
         let fill = self.fill(buffer);
@@ -353,7 +357,7 @@ impl Invocation {
         let size = self.prim(buffer).bytes();
         let Some(block) = self.take_block(buffer) else {
             return Err(Error::InvalidInvocation(format!(
-                "buffer `{}` is an input, which cannot be taken",
+                "buffer `{}` is an input or belongs to another invocation, so it cannot be taken",
                 name(self)
             )));
         };
@@ -365,7 +369,8 @@ impl Invocation {
         drop(self.take_block(buffer));
     }
 
-    /// Frees all owned memory except for the first elements of the given buffers.
+    /// Frees all owned memory except for the first elements of the given buffers. Spare capacity
+    /// that was never accessed may remain, because it costs no pages.
     ///
     /// # Panics
     /// When a buffer has fewer elements.
@@ -393,7 +398,8 @@ impl Invocation {
         }
     }
 
-    /// Removes the memory of an owned buffer, which becomes empty.
+    /// Removes the memory of an owned buffer, which becomes empty; returns `None` for other
+    /// buffers.
     fn take_block(&mut self, buffer: Buffer) -> Option<MemoryBlock> {
         let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else { return None };
         let taken = std::mem::replace(block, MemoryBlock::new(self.limits.memory.clone()));

@@ -1,4 +1,5 @@
-//! The limits of a run: a budget of bytes, threads, and a flag that asks the run to stop.
+//! The limits of a run: memory, threads, and a flag that asks the run to stop; also the kept copies
+//! and the progress reports that the run uses.
 
 use super::{ProgressReporter, Workers};
 use redpoll_storage::{KeptCopies, MemoryBudget};
@@ -17,8 +18,8 @@ pub struct Limits {
     /// The threads that run the chunks of kernels.
     pub workers: Arc<Workers>,
     /// A flag that asks kernels to stop with
-    /// [`Status::Cancelled`](redpoll_storage::Status::Cancelled): at their next growth, or at the
-    /// next round of a loop that contains a loop.
+    /// [`Status::Cancelled`](redpoll_storage::Status::Cancelled): before their next chunk, when a
+    /// buffer next grows beyond its capacity, or at the next round of a loop that contains a loop.
     pub cancel: Arc<AtomicBool>,
     /// The copies of inputs in other formats, which later runs read again.
     pub copies: Arc<KeptCopies>,

@@ -1,7 +1,7 @@
 //! The runtime of kernels: their calling convention, their memory and its limits.
 //!
 //! An [`Invocation`] owns the buffers of one function. Inputs are shared with their tensors;
-//! outputs and workspaces grow under [`Limits`] and become Arrow buffers without a copy.
+//! outputs and workspaces grow under [`Limits`], and outputs become Arrow buffers without a copy.
 //! [`Workers`] are the threads that call kernels.
 
 #[cfg(target_endian = "big")]

@@ -26,7 +26,7 @@ pub struct ProgressReporter {
     callback: Arc<dyn Fn(&Progress) + Send + Sync>,
     interval: Duration,
     start: Instant,
-    /// The time of the last report.
+    /// The time of the last report, or of the start of the run before the first report.
     last: Arc<Mutex<Instant>>,
     query: Arc<str>,
     finished: usize,
@@ -62,8 +62,8 @@ impl ProgressReporter {
         ProgressReporter { query: query.into(), finished, queries, ..self.clone() }
     }
 
-    /// Reports the share of the query that has run, unless the last report is recent or another
-    /// thread reports.
+    /// Reports the share of the query that has run, unless another thread reports, or less than an
+    /// interval has passed since the last report or the start of the run.
     pub fn report(&self, fraction: f64) {
         let mut last = match self.last.try_lock() {
             Ok(last) => last,

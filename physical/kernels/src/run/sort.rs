@@ -154,7 +154,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Marks sort distinct numbers; equal numbers are rejected, and no mark is left.
+        /// Marks sort distinct numbers that lie close together; other numbers are rejected, and no
+        /// mark is left.
         #[test]
         fn marks_sort_different_numbers(
             numbers in proptest::collection::vec(0..3000i64, 0..200),

@@ -8,8 +8,8 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Minimum work of a chunk, in steps of loops: a fraction of a millisecond, hundreds of times the
-/// cost of waking a thread.
+/// Minimum work of a chunk, in steps of loops: a fraction of a millisecond, several times the cost
+/// of waking a thread.
 const GRAIN: u64 = 1 << 16;
 
 /// Parses the number of threads in a variable; returns `None` if the variable is empty.
@@ -55,7 +55,7 @@ impl Workers {
     /// variable is not set or empty.
     ///
     /// # Errors
-    /// When the variable is not a number, or 0.
+    /// When the value is not a whole number of at least 1.
     pub fn from_environment() -> Result<Option<NonZero<usize>>, &'static str> {
         static REQUESTED: OnceLock<Result<Option<NonZero<usize>>, String>> = OnceLock::new();
         let requested =
@@ -69,7 +69,8 @@ impl Workers {
         CALLER.get_or_init(|| Arc::new(Workers::new(NonZero::<usize>::MIN)))
     }
 
-    /// Returns workers that cut loops of any length, even if cutting does not pay. For tests.
+    /// Returns workers that cut every loop of two or more rounds that can be cut, even if cutting
+    /// does not pay. For tests.
     #[must_use]
     pub fn without_grain(self) -> Workers {
         Workers { grain: 0, ..self }
@@ -86,7 +87,8 @@ impl Workers {
         self.helpers.get().is_some()
     }
 
-    /// Returns the minimum work of a chunk, in steps of loops; 0 if all loops are cut.
+    /// Returns the minimum work of a chunk, in steps of loops; 0 for workers
+    /// [`without_grain`](Workers::without_grain).
     pub(crate) fn grain(&self) -> u64 {
         self.grain
     }

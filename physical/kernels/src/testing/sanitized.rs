@@ -1,6 +1,5 @@
 //! Kernels of the C tier under the sanitizers of GCC, in a separate process. The memory of each
-//! buffer ends with its last element, so that the sanitizers report every access outside of the
-//! buffer.
+//! buffer ends with its last element, so that the sanitizers report accesses beyond that element.
 
 use crate::c::{emit, entry_name};
 use crate::kernel::Kernel;
@@ -16,7 +15,8 @@ use std::process::Command;
 
 const HOST: &str = include_str!("sanitized.c");
 
-/// The flags of the C tier, without optimizations, which take most of the time.
+/// The flags of the C tier that affect results, and the sanitizers. Optimizations are left out,
+/// since they take most of the compile time.
 const FLAGS: &[&str] = &[
     "-std=c11",
     "-O0",
@@ -44,7 +44,8 @@ impl SanitizedKernel {
     /// Returns the kernel of a draft over tensors.
     ///
     /// # Errors
-    /// If the tensors do not fit the program.
+    /// Those of [`Kernel::compile`] and [`Kernel::bind`], such as tensors that do not fit the
+    /// program.
     pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<SanitizedKernel, Error> {
         let function = draft.function().clone();
         let bound = Kernel::compile(draft, &backend::interpreter())?.bind(inputs, &Limits::default())?;
@@ -113,7 +114,8 @@ pub fn run_sanitized(kernels: &[SanitizedKernel], folder: &Path) -> Result<Vec<S
     Err(format!("{report}\n{}", reported[0].function))
 }
 
-/// The statuses of the kernels before the first one with a fault, and the report of the fault.
+/// The statuses of the kernels before the first one with a fault, and the report of the fault. If
+/// no kernel has a fault, all kernels have a status, and the report has no meaning.
 struct KernelStatuses {
     statuses: Vec<Status>,
     report: String,

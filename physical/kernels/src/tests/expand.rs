@@ -1,5 +1,7 @@
-//! Tests every operator on every dtype with edge values. The expansion, run by the Assembly
-//! interpreter and as machine code, has the bits that `Op::eval` defines, including faults.
+//! Tests of the expansion of operators, with edge values of every primitive and of two structs. The
+//! expansion, run by the Assembly interpreter and as machine code, has the bits that `Op::eval`
+//! defines, including faults. In the default mode, it has the bits that `Op::eval_in` defines,
+//! unless only finite arguments were promised and a result overflows.
 
 use crate::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits};

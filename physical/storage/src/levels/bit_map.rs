@@ -33,7 +33,7 @@ impl Level for BitMap {
         let used = positions % 64;
         if used != 0 && words.get(positions / 64) >> used != 0 {
             let noun = plural(positions, "position", "positions");
-            return Err(format!("the last element of words has bits after the {positions} {noun} of the level"));
+            return Err(format!("the last element of words has set bits after the {positions} {noun} of the level"));
         }
         Ok(Fibers::single(positions))
     }

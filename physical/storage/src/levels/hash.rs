@@ -17,9 +17,10 @@
 //! The table is probed linearly. The search for (p, i) starts at [`hash_slot`] and moves to the
 //! next slot, cyclically. The search ends at an entry `e` with `parent[e] = p` and
 //! `coordinate[e] = i`, or at a 0, where a new entry is inserted. An empty table has no slot to
-//! probe. A table that would become more than half full is rebuilt with twice the slots. Writing
-//! maintains `table`, `parent` and `coordinate`; freezing derives `ptr`, `idx` and `pos` from them.
-//! Readers walk `idx[ptr[p]..ptr[p + 1]]` together with `pos`, or look coordinates up in the table.
+//! probe. A table that would become more than half full is rebuilt with twice the slots, or with a
+//! minimum number if it is empty. Writing maintains `table`, `parent` and `coordinate`; freezing
+//! derives `ptr`, `idx` and `pos` from them. Readers walk `idx[ptr[p]..ptr[p + 1]]` together with
+//! `pos`, or look coordinates up in the table.
 
 use super::shared::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
@@ -151,8 +152,8 @@ impl Level for Hash {
     }
 }
 
-/// Returns the number of the entry with this parent position and coordinate. The search also
-/// terminates in a full table.
+/// Returns the number of the entry with this parent position and coordinate; `None` if there is no
+/// such entry. The search also terminates in a full table.
 fn probe(data: LevelData<'_>, key: (u64, u64)) -> Option<u64> {
     let [table, parent, coordinate] = [3, 4, 5].map(|k| data.arrays[k].indices());
     let len = table.len();

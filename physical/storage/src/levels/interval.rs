@@ -1,6 +1,6 @@
 //! Intervals: at most one run of coordinates with equal children in each fiber.
 //!
-//! The fiber below position `p` has the coordinates `left[p]..right[p]`, or none if
+//! The fiber below position `p` has the coordinates `left[p]..right[p]`, and is empty if
 //! `left[p] >= right[p]`. The position of this run is `p`, too. Below the position of an empty
 //! fiber are fill values and empty fibers.
 

@@ -5,7 +5,8 @@ use crate::{Array, Error};
 use redpoll_logic::{LevelFormat, LevelKind, Prim};
 use std::ops::{ControlFlow, Range};
 
-/// The meaning of the elements of a level's array.
+/// The meaning of the elements of a level's array. The types given here are those of the arrays
+/// that redpoll builds; [`can_store`] says which types are accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArrayClass {
     /// Positions: `i32`, or `i64` from 2^31 positions on (Arrow offsets).

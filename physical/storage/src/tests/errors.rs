@@ -367,7 +367,7 @@ fn bit_maps() {
     broken(
         &[0, 0x10000],
         expect![
-            "invalid tensor: level 1 (bit-map): the last element of words has bits after the 80 positions of the level"
+            "invalid tensor: level 1 (bit-map): the last element of words has set bits after the 80 positions of the level"
         ],
     );
     let bytes: &[&[Array]] = &[&[], &[Array::from_vec(vec![0u8; 2])]];

@@ -43,7 +43,7 @@ fn a_lost_device_is_an_error() {
     }
 }
 
-/// Statistics of a tensor on a lost device are unknown, and planning does not panic.
+/// Statistics of a tensor on a lost device are unknown, and a request for them does not panic.
 #[test]
 fn statistics_of_a_lost_device_are_unknown() {
     let (a, modes) = (matrix(), [0, 1].map(|mode| ModeSet::default().with(mode)));

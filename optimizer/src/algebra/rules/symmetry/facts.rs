@@ -13,8 +13,9 @@ use std::collections::BTreeSet;
 /// Largest number of fields that are restricted to one order.
 const MAX_ORDERED_FIELDS: usize = 6;
 
-/// Checks the symmetry of the leaves of a nest's graph, if symmetry would make the nest invariant
-/// under an exchange of fields.
+/// Checks the symmetry of the leaves of a nest's graph, if measuring is allowed and symmetry would
+/// make the nest invariant under an exchange of fields. Skips tensors that the plan writes, and
+/// reads that may be out of bounds.
 pub(in crate::algebra) fn find_symmetries(facts: &Facts, graph: &mut AlgebraGraph, nest: &Nest, bound: &[Field]) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
@@ -133,7 +134,7 @@ pub(super) fn annihilates_diagonal(
 }
 
 /// Returns the symmetric slot pairs of a class: those of its leaf, or those of the argument of a
-/// call with one argument.
+/// call with one argument; none for other classes.
 pub(super) fn symmetric_pairs(graph: &AlgebraGraph, class: Id) -> Vec<SymmetricSlots> {
     for node in graph[class].iter() {
         match (node.kind, &node.args().collect::<Vec<_>>()[..]) {

@@ -85,8 +85,8 @@ impl SymmetricProduct<'_> {
         TermDraft::Fold(self.op.clone(), self.init.clone(), Box::new(of), self.bound.to_vec())
     }
 
-    /// Drafts the fold over all orders of the slots, given the argument restricted to one order.
-    /// The argument must have the same values in all orders.
+    /// Drafts the fold over all orders of the slots, given the product restricted to one order of
+    /// distinct coordinates. `None` if [`repeat_term`] drafts nothing for the operator.
     fn in_all_orders(&self, site: &MatchSite<'_>, of: TermDraft) -> Option<TermDraft> {
         repeat_term(site, self.op, &self.init.dtype(), self.fold(of), Some(self.orders()))
     }

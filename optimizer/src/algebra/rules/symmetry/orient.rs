@@ -26,7 +26,7 @@ pub(super) fn orient(site: &mut MatchSite<'_>, node: &ScopedNode) {
         let Some(ranked) = product_fold.args.iter().find(|arg| ends(arg).is_some()) else { continue };
         let mut scope = site.scope.clone();
         let size = site.size(product_fold.slots[0]);
-        // Ranks are less than the square of the size.
+        // Ranks are less than `(size + 1)^2`, which must fit an `i64`.
         if size >= 1 << 31 {
             continue;
         }

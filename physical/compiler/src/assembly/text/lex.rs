@@ -6,7 +6,7 @@ use redpoll_logic::cursor::{TextCursor, TextPosition};
 /// A token of the text.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token {
-    /// A name or keyword.
+    /// A name, a keyword, or a constant that is a word, such as `true` or `inf_f32`.
     Word(String),
     /// A name in quotes, unescaped.
     Quoted(String),
@@ -69,8 +69,8 @@ fn word_len(text: &str) -> usize {
     at
 }
 
-/// Returns the length of the number at the start of a text: digits, optionally with a fraction, an
-/// exponent with or without a sign, and a type after `_`.
+/// Returns the length of the number at the start of a text: letters, digits, `_`, `'`, dots before
+/// digits, and signs between `e` and a digit. The parser rejects malformed numbers.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -84,7 +84,9 @@ fn number_len(text: &str) -> usize {
     at
 }
 
-/// Reads an escape sequence of Rust after its `\`; `None` if the sequence is malformed.
+/// Reads the rest of an escape sequence after its `\`: `n`, `r`, `t`, `0` and `u{..}` have the
+/// meaning that they have in Rust, and any other character stands for itself. Returns `None` if the
+/// text ends, or if the number of a `u{..}` is not that of a character.
 fn escape(cursor: &mut TextCursor<'_>) -> Option<char> {
     Some(match cursor.advance()? {
         'n' => '\n',

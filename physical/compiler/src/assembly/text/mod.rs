@@ -16,15 +16,16 @@
 //!   }
 //! }
 //! ```
-//! - Nested operators are in parentheses; there is no precedence. `min(a, b)`, `select(c, a, b)`,
-//!   `neg(x)`, `f64(x)` (a cast) and `exp(x)` are calls.
-//! - A constant is `true`, `3` (`i64`), `1.5`, `inf` or `nan` (`f64`), or has its type as a suffix:
-//!   `3_u32`, `-inf_f32`.
+//! - An infix operator within another is in parentheses; there is no precedence. `min(a, b)`,
+//!   `select(c, a, b)`, `neg(x)`, `f64(x)` (a cast) and `exp(x)` are calls.
+//! - A constant is `true`, `false`, `3` (`i64`), `1.5`, `1e300`, `inf` or `nan` (`f64`), or has its
+//!   type as a suffix: `3_u32`, `-inf_f32`.
 //! - A lane fold is `fold acc by + from 0.0 lanes 8 for p in lo..hi: value`.
 //! - A local, buffer or `$parameter` is written by its name if the name is an identifier, not
 //!   reserved and unique in its table; else by its number: `#3`, `$#0`. An identifier consists of
-//!   ASCII letters, digits, `_`, `'` and inner dots, and starts with a letter or `_`. In a
-//!   declaration, any other name is quoted.
+//!   ASCII letters, digits, `_`, `'` and single inner dots, and starts with a letter or `_`.
+//!   Reserved are the keywords, `inf`, `nan`, and names that start with `inf_` or `nan_`. In a
+//!   declaration, a name that is reserved or not an identifier is quoted.
 
 mod lex;
 mod names;
@@ -87,7 +88,7 @@ fn \"two words\"($n, $\"n n\", $\"for\") {
             ("fn f() {\n  local a: i65", "assembly text, line 2, column 12: expected a type, found `i65`"),
             (
                 "fn f() {\n\n local a: i64 chunk a, b }",
-                "assembly text, line 3, column 24: expected the name of a local, found `b`",
+                "assembly text, line 3, column 24: expected the name of exactly one local, found `b`",
             ),
             (
                 "fn f() { local a: i64 chunk a, a a = 1 + }",

@@ -28,13 +28,14 @@ name_table!(BinaryOp, "Every operator, in the order of declaration.":
 name_table!(CompareOp, "Every comparison, in the order of declaration.":
     Eq "==", Ne "!=", Lt "<", Le "<=");
 
-/// Words that cannot be names of locals, buffers and parameters.
+/// Words that are not printed as names: a declaration quotes a name that equals one of them, and
+/// references to its entry are numbers.
 const RESERVED: &[&str] = &[
     "break", "by", "chunk", "else", "false", "fill", "fn", "fold", "for", "from", "grow", "if", "in", "inf", "input",
     "lanes", "local", "nan", "owned", "return", "sort", "sort_by", "swap", "true", "while",
 ];
 
-/// Returns whether a text can refer to an entry of a table by `name`.
+/// Returns whether a name needs no quotes: it is an identifier, and not reserved.
 pub(super) fn is_identifier(name: &str) -> bool {
     let word =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'');

@@ -19,7 +19,8 @@ const MAX_DEPTH: usize = 200;
 /// function is not verified yet.
 ///
 /// # Errors
-/// [`Error::AssemblyText`] with the position of the fault, and in most cases the expected text.
+/// [`Error::AssemblyText`] with the position of the fault, and in most cases what was expected
+/// there.
 pub fn parse(text: &str) -> Result<Function, Error> {
     let tokens = lex(text)?;
     let function = Function {
@@ -180,13 +181,14 @@ impl FunctionParser {
                     self.next();
                     Ok(number)
                 }
-                Err(_) => self.error("a number in the range of its type"),
+                Err(_) => self.error("a whole number in range, without a type"),
             },
             _ => self.error("a number"),
         }
     }
 
-    /// Reads a reference to an entry of a table, by name or number.
+    /// Reads a reference to an entry of a table: a name that exactly one entry has, or a number,
+    /// which need not exist.
     fn reference(&mut self, what: &str, find: fn(&Function, &str) -> Option<usize>) -> Result<u32, Error> {
         if self.accept("#") {
             return self.number();
@@ -197,7 +199,7 @@ impl FunctionParser {
                     self.next();
                     Ok(at as u32)
                 }
-                None => self.error(&format!("the name of a {what}")),
+                None => self.error(&format!("the name of exactly one {what}")),
             },
             _ => self.error(&format!("a {what}")),
         }

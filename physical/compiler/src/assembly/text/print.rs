@@ -28,8 +28,8 @@ impl fmt::Display for Function {
     }
 }
 
-/// A printer of a function, with the text so far. The function may have statements that a machine
-/// adds to Assembly.
+/// A printer of the declarations of a function and of statements that refer to these, with the text
+/// so far. The statements may be those that a machine adds to Assembly.
 pub struct FunctionPrinter<'f> {
     function: &'f Function,
     locals: Vec<String>,
@@ -102,8 +102,9 @@ impl<'f> FunctionPrinter<'f> {
         self.line("}");
     }
 
-    /// Prints a header line and the declarations of the function. The line starts with `word`, and
-    /// `suffix` follows the parameters; `role` returns the role of a buffer by its number.
+    /// Prints a header line, up to the opening brace, and the declarations of the function. The
+    /// line starts with `word`, and `suffix` follows the parameters; `role` returns the role of a
+    /// buffer by its number.
     pub fn header(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
         let f = self.function;
         let params: Vec<String> = f.params.iter().map(|p| format!("${}", quote_if_needed(p))).collect();

@@ -12,12 +12,12 @@
 //! order. A nest over several levels becomes one walk. Folds that stand before the walk in each
 //! round get a loop of their own, if their order relative to the walk does not matter.
 //!
-//! The outer loop may also be a walk along runs of equal coordinates, as in COO. If the body reads
-//! no coordinate, the merged walk does not search for the ends of the runs.
+//! The outer loop may also be a walk along runs of equal coordinates, as in COO, if the body does
+//! not read the coordinate of its run. The merged walk does not search for the ends of the runs.
 //!
-//! A walk that is in no other loop covers all positions of a chunk. Such a walk is long, so a fold
-//! of one value runs in lanes ([`super::lanes`]). The walk runs in blocks, and kernels check for
-//! cancellation between them.
+//! A walk that is in no other loop covers all positions of a chunk. Such a walk is long, so it runs
+//! in lanes if it only folds one value ([`super::lanes`]). The walk runs in blocks, and kernels
+//! check for cancellation between them.
 
 mod polynomial;
 mod walk;
@@ -33,8 +33,8 @@ use walk::{Recognizer, Walk, assigns_any, at, is_ascending, reads_unchanged};
 /// Number of positions between two checks for cancellation.
 const POSITIONS_PER_POLL: i64 = 1 << 16;
 
-/// Returns the function with collapsed loops, and the cursors of the walks that are to be folded in
-/// lanes, with the number of lanes.
+/// Returns the function with collapsed loops, and the cursors of the walks that are folded in lanes
+/// if their bodies allow it, with the number of lanes.
 pub(super) fn collapse(mut f: Function, mode: FloatMode) -> (Function, Vec<(Local, u16)>) {
     let mut reads = vec![0; f.locals.len()];
     count_reads(&f.body, &mut reads);
@@ -71,8 +71,9 @@ struct Pass<'a> {
     is_changed: bool,
 }
 
-/// Adds a `break` after the fold in a loop of folds before a walk, if all rounds fold the same
-/// value and repeating the fold changes nothing. `var` is the variable of the loop.
+/// Adds a `break` after the fold in the loop of the folds before a walk. The fold must be the only
+/// one and the only statement of an `if`, repeating it must change nothing, and it must fold the
+/// same value in every round. Other loops stay as they are. `var` is the variable of the loop.
 fn end_when_repeated(mut folds: Vec<Stmt>, var: Local) -> Vec<Stmt> {
     let is_varying = |l: Local| l == var || assigns_any(&folds, &mut |assigned| assigned == l);
     let is_repeated = |stmt: &Stmt| match stmt {
@@ -170,8 +171,8 @@ impl Pass<'_> {
         self.is_changed = true;
     }
 
-    /// Returns the loop of a walk. A walk that is in no other loop runs in blocks, because each
-    /// round of a loop that contains a loop checks for cancellation.
+    /// Returns the loop of a walk. A walk that is in no other loop runs in blocks: the loop over
+    /// the blocks contains a loop, so each of its rounds checks for cancellation.
     fn walk_loop(&mut self, cursor: Local, end: Local, body: Vec<Stmt>) -> Stmt {
         let q = local(cursor);
         if self.depth > 0 {

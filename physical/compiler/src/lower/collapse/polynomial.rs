@@ -1,4 +1,5 @@
-//! Index expressions as polynomials of their loads, locals and parameters, modulo 2^64.
+//! Index expressions as polynomials modulo 2^64. Their variables are all subexpressions other than
+//! constants, sums, differences and products.
 
 use crate::assembly::{BinaryOp, Expr, Local};
 use redpoll_logic::Scalar;
@@ -10,8 +11,8 @@ const MAX_MONOMIALS: usize = 32;
 /// A product of factors with a coefficient.
 type Monomial<'e> = (Vec<&'e Expr>, i64);
 
-/// Returns whether two `i64` expressions are equal as polynomials; `false` if that is too expensive
-/// to decide.
+/// Returns whether two `i64` expressions are equal as polynomials; compares them as trees if one
+/// has too many products.
 pub(super) fn are_equal(a: &Expr, b: &Expr) -> bool {
     let (Some(of_a), Some(of_b)) = (monomials(a), monomials(b)) else { return a == b };
     let mut difference: Vec<Monomial<'_>> = Vec::new();
@@ -25,8 +26,8 @@ pub(super) fn are_equal(a: &Expr, b: &Expr) -> bool {
     difference.iter().all(|(_, c)| *c == 0)
 }
 
-/// Returns whether the expression is a sum in which the local occurs once, as a summand with
-/// coefficient 1.
+/// Returns whether the expression is a sum or difference in which the local occurs exactly once, as
+/// a summand with coefficient 1.
 pub(super) fn is_offset_of(e: &Expr, var: Local) -> bool {
     match e {
         Expr::Binary(BinaryOp::Add, a, b) => {

@@ -6,16 +6,17 @@ use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, LaneFold, Local, LocalD
 use crate::lower::lanes::{count_nodes, count_reads, identity};
 use redpoll_logic::{FloatMode, Scalar};
 
-/// Limit on the number of nodes in the bounds of a walk.
+/// Limit on the number of nodes in the end of a walk, and in the value of each local that is
+/// assigned before the walk.
 const MAX_BOUND_NODES: usize = 64;
 
-/// The walk of one round of a loop: `for cursor in begin..end { body }`.
+/// The walk of one round of a loop: `cursor = begin; while cursor < end { body }`.
 pub(super) struct Walk {
     pub(super) cursor: Local,
     /// The first position, and one past the last.
     pub(super) begin: Expr,
     pub(super) end: Expr,
-    /// The local that is the end; `None` if the end is not a local.
+    /// The local to which the round assigns the end; `None` if there is no such local.
     pub(super) end_local: Option<Local>,
     /// The body, with the step of the cursor at its end.
     pub(super) body: Vec<Stmt>,
@@ -23,16 +24,17 @@ pub(super) struct Walk {
     pub(super) is_row: bool,
     /// The number of lanes, if the walk was a fold in lanes.
     pub(super) lanes: Option<u16>,
-    /// The locals that the round assigns outside of the body.
+    /// The locals that the round assigns before the walk, except accumulators of folds, and the
+    /// variables of the `for` loops of the walk.
     locals: Vec<Local>,
     /// The local with the end of a run of equal coordinates, and the bound of the scan that finds
-    /// this end. The run begins at the cursor of the loop.
+    /// this end. The run begins at the cursor of the loop around the round.
     scan: Option<(Local, Expr)>,
     /// The statements before the walk if any of them is a fold; empty otherwise.
     pub(super) folds: Vec<Stmt>,
 }
 
-/// The loops of a function, and the facts that decide which of them are walks.
+/// The facts on a function that decide which of its loops are walks.
 pub(super) struct Recognizer<'a> {
     pub(super) mode: FloatMode,
     pub(super) locals: &'a [LocalDecl],
@@ -40,23 +42,26 @@ pub(super) struct Recognizer<'a> {
     pub(super) reads: &'a [usize],
 }
 
-/// The statements before a walk.
+/// The effects of the statements before a walk.
 #[derive(Default)]
 struct Prologue {
-    /// The values of the locals that the statements assign, in terms of other locals.
+    /// The values of the locals that the statements assign, in terms of the locals before the
+    /// statements. The end of a scan is its own value.
     values: Vec<(Local, Expr)>,
     scan: Option<(Local, Expr)>,
     has_folds: bool,
 }
 
 impl Recognizer<'_> {
-    /// Returns the walk in each round of a loop over `var`, if the walks follow each other.
+    /// Returns the walk in each round of a loop over `var`, if each round is a walk and the walks
+    /// follow each other.
     pub(super) fn of_fibers(&self, var: Local, body: &[Stmt]) -> Option<Walk> {
         self.walk(body, None).filter(|walk| self.follow_each_other(walk, var, body))
     }
 
-    /// Returns the walk in each round of a `while` loop along positions, if the walks follow each
-    /// other, with the cursor and the end of the `while` loop.
+    /// Returns the walk in each round of a `while` loop along positions, with the cursor and the
+    /// end of the `while` loop, if each round is a walk without folds before it and the walks
+    /// follow each other.
     pub(super) fn of_positions(&self, cond: &Expr, body: &[Stmt]) -> Option<(Walk, Local, Expr)> {
         let (q, end) = bounds(cond)?;
         let (step, round) = body.split_last()?;
@@ -168,7 +173,9 @@ impl Recognizer<'_> {
 
     /// Returns the effects of the statements `before` the loop `last`. Each statement must assign a
     /// local, scan to the end of a run, or fold values in an arbitrary order. Returns `None` for
-    /// other statements, and if a statement reads a local or a buffer that the loop changes.
+    /// other statements, for a second scan, for a local that is assigned twice or after a value
+    /// reads it, for a value with too many nodes, and if a statement reads a buffer that the loop
+    /// changes, or a local that the loop changes and no earlier statement assigns.
     fn prologue(&self, before: &[Stmt], last: &Stmt, outer: Option<Local>) -> Option<Prologue> {
         let body = std::slice::from_ref(last);
         let (mut assigned, changed) = (vec![false; self.reads.len()], changed_buffers(body));
@@ -241,9 +248,9 @@ impl Prologue {
 }
 
 /// Returns a loop over the coordinates of a row as a walk along positions:
-/// `for j in lo..hi { body(row + j) }`. The body must read the coordinate only in positions, and
-/// all these positions must be equal. `value` rewrites an expression in terms of the values that
-/// locals have before the row.
+/// `for j in lo..hi { body(row + j) }`. The body must not leave the loop. It must read the
+/// coordinate, but only in positions, and all these positions must be equal. `value` rewrites an
+/// expression in terms of the values that locals have before the round.
 fn along_row(var: Local, (lo, hi): (&Expr, &Expr), mut body: Vec<Stmt>, value: &dyn Fn(&Expr) -> Expr) -> Option<Walk> {
     if has_break(&body) {
         return None;
@@ -290,7 +297,8 @@ pub(super) fn at(e: &Expr, var: Local, value: &Expr) -> Expr {
     }
 }
 
-/// Returns whether `lo <= hi` always holds. A size is never negative.
+/// Returns whether `lo <= hi` is known to hold: `lo` is 0, and `hi` is a parameter or a constant of
+/// at least 0. Parameters are sizes and lengths, which are never negative.
 pub(super) fn is_ascending(lo: &Expr, hi: &Expr) -> bool {
     let is_size = match hi {
         Expr::Param(_) => true,
@@ -300,7 +308,8 @@ pub(super) fn is_ascending(lo: &Expr, hi: &Expr) -> bool {
     *lo == int(0) && is_size
 }
 
-/// Returns the cursor and the end of a walk with the given condition.
+/// Returns the cursor and the end of a loop with the condition `cursor < end`, where `end` does not
+/// read the cursor.
 fn bounds(cond: &Expr) -> Option<(Local, &Expr)> {
     match cond {
         Expr::Compare(CompareOp::Lt, q, end) => match **q {
@@ -364,7 +373,7 @@ pub(super) fn assigns_any(stmts: &[Stmt], test: &mut dyn FnMut(Local) -> bool) -
     found
 }
 
-/// Returns whether the statements leave the loop around them.
+/// Returns whether the statements may leave the loop around them by a `break`.
 fn has_break(stmts: &[Stmt]) -> bool {
     stmts.iter().any(|stmt| match stmt {
         Stmt::Break => true,

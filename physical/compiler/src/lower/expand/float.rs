@@ -70,8 +70,8 @@ pub(super) fn binary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, 
     }
 }
 
-/// Returns the value of an operator as `Op::eval_in` defines it in the default mode, for arguments
-/// on which machine arithmetic may give another value.
+/// Returns the value of an operator as `Op::eval_in` defines it in the default mode. `guard` is the
+/// check that the arguments need, other than [`OperatorGuard::None`].
 pub(super) fn guarded_binary(
     scope: &mut dyn StmtSink,
     (b, guard): (Builtin, OperatorGuard),
@@ -129,8 +129,8 @@ fn is_short(e: &Expr) -> bool {
     }
 }
 
-/// Returns `x` with the sign of `y`, where NaN counts as positive. The sign of a zero shows in its
-/// reciprocal.
+/// Returns `x` with the sign of `y`, where a NaN `y` counts as positive. The sign of a zero shows
+/// in its reciprocal.
 fn copysign(prim: Prim, x: Expr, y: Expr) -> Expr {
     let reciprocal = bin(BinaryOp::Div, number(prim, 1), y.clone());
     let zero = cmp(CompareOp::Eq, y.clone(), number(prim, 0));
@@ -143,8 +143,8 @@ fn copysign(prim: Prim, x: Expr, y: Expr) -> Expr {
 /// `x`, in both float widths.
 const MAX_EXPONENT: i64 = 5000;
 
-/// Returns `x * 2^n`. Clamps the exponent to [`MAX_EXPONENT`], which does not change the result, so
-/// that the exponent is exact as a float.
+/// Returns `x * 2^n`. Clamps the magnitude of the exponent to [`MAX_EXPONENT`], which does not
+/// change the result, so that the exponent is exact as a float.
 pub(super) fn ldexp(prim: Prim, x: Expr, n: &LoweredValue) -> Expr {
     let from = n.dtype.prim().expect("an exponent is an integer");
     let n = n.single().clone();

@@ -66,8 +66,8 @@ pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &LoweredValue) -> Ex
 }
 
 /// Returns `base ^ exponent`, computed by squaring. A small constant exponent needs no loop; other
-/// exponents need a loop with one round for each bit. The power with a negative exponent is the
-/// inverse for the bases 1 and -1, and 0 for others.
+/// exponents need a loop with one round for each bit. With a negative exponent, the power is exact
+/// for the bases 1 and -1, and 0 for all others.
 pub(super) fn pow(scope: &mut dyn StmtSink, prim: Prim, base: Expr, exponent_prim: Prim, exponent: Expr) -> Expr {
     let base = bind_part(scope, prim, base);
     if let Expr::Const(value) = &exponent

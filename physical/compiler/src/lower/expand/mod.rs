@@ -1,14 +1,14 @@
 //! Expansion of operators into machine operators.
 //!
-//! [`expand_in`] returns the application of any operator to any dtypes as Assembly expressions.
-//! Under [`Laws::Ieee`], the values of these expressions have the bits that [`Op::eval`] defines.
-//! Structs are flattened. Statements are pushed to the [`StmtSink`]: loops of integer powers and
-//! repeated folds, loops and branches of user-defined operators, faults of checked operators, and
-//! assignments of values that are used more than once.
+//! [`expand_in`] returns the application of any operator, to arguments of any dtypes that it takes,
+//! as Assembly expressions. Under [`Laws::Ieee`], the values of these expressions have the bits
+//! that [`Op::eval`] defines. Structs are flattened. Statements are pushed to the [`StmtSink`]:
+//! loops of integer powers and repeated folds, loops and branches of user-defined operators, faults
+//! of checked operators, and assignments of values that are used more than once.
 //!
-//! Arguments must not change while the statements of the expansion run. These statements store
-//! nothing, so memory does not change. The caller must not insert a statement that assigns a local
-//! that an argument reads.
+//! The returned expressions may contain the arguments, so arguments must not change before the
+//! expressions are used. The statements of the expansion assign only new locals and store nothing.
+//! The caller must not assign a local or store an element that an argument reads.
 //!
 //! [`Laws::Default`] has the known facts of the arguments. Machine arithmetic is that of IEEE 754,
 //! so the code tests for the arguments on which the laws of the default mode give another value
@@ -59,7 +59,7 @@ pub(crate) fn expand_in(scope: &mut dyn StmtSink, op: &Op, args: &[LoweredValue]
     }
 }
 
-/// Returns `value` as an argument of dtype `to`: primitives are cast.
+/// Returns `value` as an argument of dtype `to`: primitives are cast, and structs stay as they are.
 pub(crate) fn coerce(value: &LoweredValue, to: &DType) -> LoweredValue {
     match (&value.dtype, to) {
         (DType::Prim(from), DType::Prim(p)) if from != p => LoweredValue::prim(*p, cast(*p, value.single().clone())),
@@ -278,8 +278,8 @@ fn variable(scope: &mut dyn StmtSink, name: &str, value: &LoweredValue) -> Lower
     LoweredValue { dtype: value.dtype.clone(), parts }
 }
 
-/// Assigns the value to locals made by [`variable`]. Parts that read these locals see their old
-/// values.
+/// Assigns a value to the locals of which `to` consists. Parts of the value that read these locals
+/// see their old values.
 fn assign(scope: &mut dyn StmtSink, to: &LoweredValue, value: &LoweredValue) {
     let value = if value.parts.len() > 1 { bind_fresh(scope, value) } else { value.clone() };
     for (local, part) in to.parts.iter().zip(value.parts) {

@@ -21,7 +21,8 @@ use std::rc::Rc;
 
 const IDX: usize = 0;
 const OFS: usize = 1;
-/// The value of the local `last` in a fiber without coordinates.
+/// The value of the local `last` in a fiber without coordinates, and of `open` before the first
+/// fiber.
 const NO_COORDINATE: i64 = -1;
 
 impl LevelLowering for Band {

@@ -213,8 +213,8 @@ impl Scan {
         Scan { words, bits: cx.new_local("bits", Prim::U64), word: cx.new_local("w", Prim::I64) }
     }
 
-    /// Returns code that moves `b` to the first set bit from `b` on, or to `end` or beyond if there
-    /// is no such bit.
+    /// Returns code that moves `b` to the first set bit from `b` on, or to `end` or beyond if no
+    /// bit before `end` is set.
     fn forward(self, b: Local, end: &Expr) -> Vec<Stmt> {
         let Scan { bits, word, .. } = self;
         let more = lt(&plus(&local(word), 1), &words_of(end));
@@ -229,7 +229,7 @@ impl Scan {
     }
 
     /// Returns code that moves `r` down to one past the last set bit before `r`, or to `start` or
-    /// below if there is no such bit.
+    /// below if no bit from `start` on is set.
     fn backward(self, r: Local, start: &Expr) -> Vec<Stmt> {
         let Scan { bits, word, .. } = self;
         let last = plus(&local(r), -1);

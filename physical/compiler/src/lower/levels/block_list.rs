@@ -26,8 +26,8 @@ use std::rc::Rc;
 const PTR: usize = 0;
 const IDX: usize = 1;
 const OFS: usize = 2;
-/// The value of the local `last` in a fiber without coordinates. No coordinate is adjacent to this
-/// value.
+/// The value of the local `last` in a fiber without coordinates, and of `open` before the first
+/// fiber. No coordinate is adjacent to this value.
 const NO_COORDINATE: i64 = -2;
 
 impl LevelLowering for BlockList {

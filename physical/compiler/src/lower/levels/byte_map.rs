@@ -1,11 +1,11 @@
 //! Code of byte maps, which are read by walking, galloping or following. Writes may come in any
 //! order.
 //!
-//! During writing, a scratch list contains the written positions in the order of their first write.
-//! Freezing sorts the list, unless the level is the outermost one and all its reads are lookups.
-//! Declaring the tensor again clears only the listed positions, so the cost of a workspace is
-//! proportional to its writes. If a level below has arrays, all positions below are cleared.
-//! Elements without a mark always have the fill value.
+//! During writing, a list contains the written positions in the order of their first write.
+//! Freezing sorts the list, unless the level is the outermost one of a local tensor and all its
+//! reads are lookups. Declaring the tensor again clears only the listed positions, so clearing a
+//! workspace costs time in proportion to its writes. If a level below has arrays, all positions
+//! below are cleared. Elements without a mark always have the fill value.
 
 use super::shared::list::{ListEntries, fill_ends, positions};
 use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};

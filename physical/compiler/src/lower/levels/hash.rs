@@ -254,7 +254,8 @@ fn step(cx: &mut Cx<'_>, slot: Local, slots: &Expr) {
     cx.assign(slot, next);
 }
 
-/// Rebuilds the table with twice the slots if one more entry would fill more than half of it.
+/// Rebuilds the table with twice the slots, and at least [`MIN_SLOTS`], if one more entry would
+/// fill more than half of it.
 fn grow_table(cx: &mut Cx<'_>, code: &LevelCode) {
     let (len, slots) = (code.counter(), code.slot_counter());
     let [table, parent, coordinate] = [TABLE, PARENT, COORDINATE].map(|k| code.arrays[k]);

@@ -1,7 +1,7 @@
 //! Code of intervals: the phases before, in and after the only run of a fiber.
 //!
-//! The first run of a fiber is written at the position of the fiber. A second run is written at the
-//! next position. The second run joins the first if the two are adjacent and their children are
+//! The first run of a fiber is written at the position of the fiber. A later run is written at the
+//! next position. The later run joins the first if the two are adjacent and their children are
 //! equal; otherwise the kernel stops with `Status::SecondRun`.
 
 use super::shared::join::{self, Comparable, RunJoin};

@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! loop(i, [lo, hi), B[accept_run])
-//!     = B[accept_run := accept_run(lo, hi)]          i does not occur elsewhere in B
+//!     = B[accept_run := accept_run(lo, hi)]          (1)
 //!     = for i in lo..hi { B[accept_run(i, i + 1)] }  otherwise
 //! ```
+//! Form (1) applies if all other looplets are resolved, `i` does not occur elsewhere in B, and the
+//! other writes of B can be repeated.
 
 use super::{Looplet, LoopletNest, lower_loop};
 use crate::assembly::build::plus;

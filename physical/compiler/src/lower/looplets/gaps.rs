@@ -1,5 +1,6 @@
-//! Gaps together: if all rounds in the gaps of a list have the same effect, one repeated round
-//! before the entries replaces them.
+//! The gaps of a list, handled at once: if all rounds in the gaps have the same effect, code before
+//! the loop over the entries runs the body once, with each write repeated for the number of these
+//! rounds.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[stepper]) =
@@ -7,9 +8,10 @@
 //!     if 0 < gaps { repeat(B[stepper := rest], gaps) }
 //!     while more { p = stop; loop(i, [p - 1, p), B[stepper := chunk]); step }
 //! ```
-//! The rule changes the order of the rounds. So every write of the body must be a fold by an
-//! operator that is associative and commutative, and the body must not read the tensors that it
-//! writes. The walk along the entries then reads no coordinates, unless the body does.
+//! The rule changes the order of the rounds. So the body may write tensors only by folds, those
+//! into one tensor all by one operator that is associative and commutative, and must not read these
+//! tensors. Tensors that the body itself declares are exempt. The loop over the entries then needs
+//! no coordinates of entries, unless the body uses them.
 
 use super::stepper::{Walker, round};
 use super::{LoopletNest, lower_loop};
@@ -34,7 +36,8 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &mut [Walker])
     let mut in_gaps = nest.clone();
     in_gaps.state = nest.state_with(&[(walker.head, walker.stepper.rest.clone())]);
     in_gaps.heads.remove(walker.head);
-    // If the body has no effect in gaps, this rule is not needed.
+    // If the body has no effect in gaps, this rule is not needed. If other looplets are left,
+    // rounds in gaps may differ.
     if !in_gaps.simplify_body(cx) || !in_gaps.heads.is_empty() {
         return false;
     }

@@ -13,8 +13,9 @@
 //!     }
 //! ```
 //! The leader is a list whose pattern an output shares, if there is such a list, so that each round
-//! writes its own positions. Otherwise, the leader is the shortest list. If the extent ends within
-//! the list, the code searches for the end first, so that no round has to leave the loop.
+//! writes its own positions. Otherwise, the leader is the list that is shortest on average. If the
+//! extent ends within the list, the code searches for the end first, so that no round has to leave
+//! the loop.
 
 use super::stepper::{Walker, round};
 use super::{LoopExtent, Looplet, LoopletNest};
@@ -30,9 +31,9 @@ use std::collections::HashSet;
 /// several lanes.
 const MIN_LENGTH: f64 = 2.0;
 
-/// Returns the number of the walker that leads and its cursor. Returns `None` if rounds may depend
-/// on each other, if no walker can lead, or if the only list ends within the extent, because its
-/// rounds are independent without a leader.
+/// Returns the number of the walker that leads and its cursor. Returns `None` if rounds need not be
+/// independent or the loop may end early, if no walker can lead, or if the only list ends within
+/// the extent, because its rounds are independent without a leader.
 pub(super) fn leader(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> Option<(usize, Local)> {
     let lengths = cx.lengths.filter(|_| nest.early_exit.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);
@@ -93,7 +94,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker
     cx.push(Stmt::While { cond: lt(&local(cursor), &last), body });
 }
 
-/// Returns the end of the entries of a list before `hi`.
+/// Emits a search for the end of the entries of a list before `hi`, and returns this end.
 fn list_end(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
     let (from, last) = (cx.new_local("from", Prim::I64), cx.new_local("last", Prim::I64));
     cx.assign(from, local(cursor));

@@ -48,8 +48,8 @@ fn lower_point(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     lower_loop(cx, nest);
 }
 
-/// Emits, before a loop that has at least one round, the assignments of flags that every round
-/// sets. Returns the rest of the body.
+/// Emits, before a loop that has at least one round, the assignments of flags that every round sets
+/// and none reads. Returns the rest of the body.
 fn hoist_marks(cx: &mut Cx<'_>, body: Vec<Stmt>) -> Vec<Stmt> {
     let mut reads = vec![false; cx.locals.len()];
     cleanup::note_reads(&body, &mut reads);

@@ -65,7 +65,7 @@ pub(crate) struct Stepper {
     pub(crate) more: Expr,
     /// Code that loads the current entry; it runs only if there is one.
     pub(crate) current: Vec<Stmt>,
-    /// One past the last coordinate of the current entry's chunk; set by `current`.
+    /// One past the last coordinate of the current entry's chunk; valid after `current`.
     pub(crate) stop: Expr,
     /// An upper bound on every `stop`.
     pub(crate) bound: Expr,
@@ -73,16 +73,17 @@ pub(crate) struct Stepper {
     pub(crate) chunk: Looplet,
     /// Code that moves to the next entry if the given `bool` is true.
     pub(crate) next: NextFn,
-    /// Code that moves to the first entry whose chunk ends after the given coordinate.
+    /// Code that moves forward to the first entry whose chunk ends after the given coordinate.
     pub(crate) seek: SeekFn,
-    /// A lower bound on the coordinates of all entries: an extent that starts there needs no seek.
+    /// A lower bound on the coordinates of all entries: an extent that starts at this bound or
+    /// before it needs no seek.
     pub(crate) first: Expr,
     /// The cursor after the last entry.
     pub(crate) rest: AccessCursor,
     /// The number of entries from the current one on, if each is a spike at a coordinate of its own
     /// and the number is known in advance.
     pub(crate) entries: Option<Expr>,
-    /// Code that drops all entries from a coordinate on.
+    /// Code that drops all entries from a coordinate on; `None` if there is no such code.
     pub(crate) limit: Option<SeekFn>,
 }
 
@@ -133,7 +134,7 @@ impl Looplet {
 }
 
 impl LoopExtent {
-    /// Returns whether the extent has exactly one coordinate.
+    /// Returns whether the extent provably has exactly one coordinate.
     pub(crate) fn is_point(&self, cx: &Cx<'_>) -> bool {
         cx.prover.eq(&self.hi, &plus(&self.lo, 1))
     }

@@ -3,10 +3,11 @@
 //!
 //! A looplet describes the values of an access while an index runs over a half-open extent. Source:
 //! Ahrens, Donenfeld, Kjolstad, Amarasinghe, "Looplets: A Language for Structured Coiteration" (CGO
-//! 2023), and Finch. The rule of each looplet is in a file of its own. [`lower_loop`] applies the
-//! rule of the highest style among the accesses: Thunk > Switch > Sequence (with its phases) >
-//! Spike > Run > Jumper > Stepper > AcceptRun > Lookup. Every order gives a correct program; this
-//! order narrows extents and lets fill values annihilate terms before loops are emitted.
+//! 2023), and Finch. The rule of each looplet is in a file of its own, except that jumpers share
+//! the file of steppers. [`lower_loop`] applies the rule of the highest style among the accesses:
+//! Thunk > Switch > Sequence (with its phases) > Spike > Run > Jumper > Stepper > AcceptRun >
+//! Lookup. Every order gives a correct program; this order narrows extents and lets fill values
+//! annihilate terms before loops are emitted.
 
 pub(crate) mod accept_run;
 mod gaps;
@@ -64,8 +65,8 @@ impl LoopletNest {
         nest
     }
 
-    /// Returns whether the only effect of the body is to set elements to fill values, if the given
-    /// heads are runs of these cursors.
+    /// Returns whether the body has no effect other than to set elements to fill values, if the
+    /// given heads are runs of these cursors.
     pub(crate) fn only_fills_with(&self, cx: &Cx<'_>, cursors: &[(usize, AccessCursor)]) -> bool {
         only_fills(cx, &self.state_with(cursors), &self.body)
     }
@@ -132,7 +133,8 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
 }
 
 /// Splits the condition of a body: returns the part that is the same in all rounds, such as a
-/// comparison of the value of a run, and the body under the remaining parts of the condition.
+/// comparison of the value of a run, and the body under the remaining parts of the condition;
+/// `None` if there is no such part, or the extent is a single coordinate.
 fn split_condition(cx: &Cx<'_>, nest: &LoopletNest) -> Option<(TreeTerm, Tree)> {
     let Tree::If { cond, body } = &*nest.body else { return None };
     // At a single coordinate, a split gains nothing.

@@ -4,7 +4,7 @@
 //! each case, so nested loops multiply the number of copies. If a statement has been copied often
 //! (`LoweringOptions::max_copies`), or many steppers have blocks, the loop iterates over *segments*
 //! instead. A segment is a gap between entries, the coordinate of a single entry, or a range of
-//! coordinates between adjacent ends of blocks.
+//! coordinates between two adjacent begins or ends of blocks.
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     cur = lo; seek(lo)
@@ -15,10 +15,11 @@
 //!     }
 //! ```
 //! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` after
-//! `cur`, and `begin <= cur` decides whether the entry is used. A run that starts where the
-//! previous run ends has no `begin`; the current run always contains `cur`. The loop has the same
-//! rounds as under the rule of [`super::stepper`]. Where that rule removes the terms that a fill
-//! value annihilates, this loop tests at run time whether fibers are present.
+//! `cur`, or `hi`, and `begin <= cur` decides whether the entry is used. A run that starts where
+//! the previous run ends has no `begin`; the current run always contains `cur`. The body runs at
+//! the same coordinates, in the same order, as under the rule of [`super::stepper`]. Where that
+//! rule removes the terms that a fill value annihilates, this loop tests at run time whether fibers
+//! are present.
 
 use super::stepper::{Walker, has_no_effect_when_exhausted};
 use super::switch::FlaggedAccess;

@@ -6,10 +6,10 @@
 //!     loop(i, [lo, s1), B[sequence := phase1]); loop(i, [s1, hi), B[phase2, ..])
 //! ```
 //! Several sequences nest: within each phase of the first sequence, the next sequence is cut in
-//! turn. The code has every combination of phases, except combinations that are proved to be empty.
-//! If that would be too much code, sequences with one stored part after a gap, or between two gaps,
-//! become steppers of one entry, which [`super::segments`] lowers together. At a single coordinate,
-//! a sequence is a switch.
+//! turn. The code has every combination of phases, except combinations that are proved to be empty,
+//! or in which the body has no effect. If that would be too much code, sequences with one stored
+//! part after a gap, or between two gaps, become steppers of one entry, which [`super::segments`]
+//! can lower together. At a single coordinate, a sequence is a switch.
 
 use super::{Head, Looplet, LoopletNest, SequencePhase, Stepper, lower_loop, segments, switch, truncate};
 use crate::assembly::build::{and, as_truth, local, lt, max, min, not, plus, truth};

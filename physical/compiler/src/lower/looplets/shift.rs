@@ -1,12 +1,13 @@
 //! Shift: reads a looplet at the coordinate `scale * i + offset` in place of `i`. The structure of
-//! the looplet is preserved, so slices, strides and convolutions cost nothing.
+//! the looplet is preserved, so slices and convolutions cost nothing, and strides cost only the
+//! entries that they skip.
 //!
 //! Indices select every `scale`-th coordinate, so a chunk that ends at the coordinate `stop` ends
 //! at the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two adjacent
 //! indices vanish, and a stepper skips entries that no index selects.
 //!
-//! This file also has the guard of accesses that may be out of bounds, a sequence of three phases:
-//! before, in and after the bounds.
+//! This file also has the guards of accesses that may be out of bounds: a sequence of three phases,
+//! before, in and after the bounds, or a switch at each lookup.
 
 use super::{LookupFn, Looplet, SeekFn, SequencePhase, Stepper};
 use crate::assembly::build::{

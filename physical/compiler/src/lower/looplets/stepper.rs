@@ -10,14 +10,16 @@
 //!     }
 //!     loop(i, [cur, hi), B[stepper := rest])
 //! ```
-//! If neither of two lists is needed (see below) and the body has no loop, a first loop runs while
-//! both lists have entries. The rounds of the first loop need not test each list for exhaustion.
+//! If neither of two lists is needed (see below), the body has no loop and may be copied, and the
+//! loop does not end early, a first loop runs while both lists have entries. The rounds of the
+//! first loop need not test each list for exhaustion.
 //!
 //! An access is *needed* if the body has no effect without its entries (an operand of an
 //! intersection). The loop ends when a needed access is exhausted, and code size stays linear in
 //! the number of operands. An exhausted access that is not needed has an infinite stop.
 //!
-//! Needed jumpers lead by leaps: each round moves to the furthest of their entries.
+//! Among several steppers, needed jumpers lead by leaps: each round moves to the furthest of their
+//! entries.
 //! ```text
 //!     while more {
 //!         p = max(stops); seek(p - 1) those with stop < p
@@ -80,7 +82,8 @@ impl Walker {
         self.chunk = self.stepper.chunk.clone();
     }
 
-    /// Loads the current entry; if there is none, the chunk is an infinite gap.
+    /// Loads the current entry; if there is none, the chunk and the gap at its beginning have an
+    /// infinite end.
     pub(super) fn load_entry_or_infinity(&mut self, cx: &mut Cx<'_>) {
         let (mut load, mut none) = (self.stepper.current.clone(), Vec::new());
         let mut end = |cx: &mut Cx<'_>, stop: &Expr| {
@@ -320,7 +323,8 @@ fn leap(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>) {
     cx.push_steps(nest.extent.index, more, body);
 }
 
-/// Moves a walker that is before `p - 1` to `p - 1`, and loads its entry.
+/// Moves a walker that is before `p - 1` to `p - 1`, and loads its entry. Leaves the loop if the
+/// walker is needed and has no entry there or later.
 fn catch_up(cx: &mut Cx<'_>, w: &mut Walker, p: &Expr) {
     let target = plus(p, -1);
     let (stepper, needed) = (w.stepper.clone(), w.needed);

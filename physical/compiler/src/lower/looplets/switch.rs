@@ -3,12 +3,13 @@
 //! ```text
 //! loop(i, e, B[switch]) = if cond { loop(i, e, B[then]) } else { loop(i, e, B[other]) }
 //! ```
-//! A side on which the body has no effect is not emitted, so intersections stay small. Switches
-//! become *selects* if all their sides have effects and further copies of the body would be too
-//! many: there are more than [`MAX_BRANCHES`] switches (one fewer if the body has loops), or the
-//! statement has been copied often. A select reads the fiber under a presence flag (a leaf reads
-//! `present ? val : fill`, an absent inner fiber is empty), and the body occurs only once. If one
-//! side is a value for coordinates out of bounds, this value becomes a replacement of the fiber.
+//! A side on which the body has no effect is not emitted, so intersections stay small. A check of
+//! bounds always branches. Other switches become *selects* if the body has an effect on the second
+//! side of each, and further copies of the body would be too many: there are more than
+//! [`MAX_BRANCHES`] switches (one fewer if the body has loops), or the statement has been copied
+//! often. A select reads the fiber under a presence flag (a leaf reads `present ? val : fill`, an
+//! absent inner fiber is empty), and the body occurs only once. If one side is a value for
+//! coordinates out of bounds, this value becomes a replacement of the fiber.
 
 use super::{Head, Looplet, LoopletNest, lower_loop, violation};
 use crate::assembly::build::{and, local, not};
@@ -117,7 +118,8 @@ impl FlaggedAccess<'_> {
         }
     }
 
-    /// Returns the literal that a run reads.
+    /// Returns the literal that a run reads: the fill value, or a value for coordinates out of
+    /// bounds; `None` for other looplets.
     fn literal<'l>(&self, looplet: &'l Looplet) -> Option<&'l AccessCursor> {
         match looplet {
             Looplet::Run(cursor) if *cursor == self.fill => Some(cursor),

@@ -34,9 +34,9 @@ struct ViolationPath<'t, 's> {
     indices: Vec<Index>,
 }
 
-/// Emits code that stops the kernel if the accesses of a head have a coordinate out of bounds, and
-/// the body evaluates one of these accesses before any other code that may stop the kernel. Returns
-/// whether this code was emitted.
+/// Lowers a nest in which the accesses of a head are out of bounds to code that only stops the
+/// kernel, if the body evaluates one of these accesses before any other code that may stop the
+/// kernel. Otherwise, emits nothing and returns false.
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, head: usize, violation: &Violation) -> bool {
     let members = &nest.heads[head].members;
     let indices = nest.extent.index.into_iter().collect();
@@ -68,7 +68,7 @@ fn fail(cx: &mut Cx<'_>, state: &LoweringState, guards: &[Guard<'_>], violation:
 
 impl<'t> ViolationPath<'t, '_> {
     /// Returns whether a statement evaluates the access before any other code that may stop the
-    /// kernel, if the conditions on the path hold.
+    /// kernel, if the conditions on the path hold. Adds these conditions to the path.
     fn reaches(&mut self, cx: &Cx<'_>, tree: &'t Tree) -> bool {
         match tree {
             Tree::Block(items) => {

@@ -1,5 +1,5 @@
-//! Workspaces of accesses. The fiber that the outer loops fix is copied once; every round of the
-//! inner loops reads the copy.
+//! Workspaces of accesses. Each round of the outer loops fixes a fiber and copies it once; every
+//! round of the inner loops reads the copy.
 
 use super::coordinates::size;
 use super::{Innermost, QueryTranslator, Role, access, invalid};
@@ -50,8 +50,8 @@ impl<'a> QueryTranslator<'a> {
         Ok(fills)
     }
 
-    /// Brings the workspace of an access into scope. Returns `None` for a tensor with a dimension
-    /// of 0, which needs no workspace.
+    /// Brings the workspace of an access into scope, and returns its local with the statement that
+    /// fills it. Returns `None` for a tensor with a dimension of 0, which needs no workspace.
     fn fill(&mut self, a: &'a Access, workspace: &'a Workspace) -> Result<Option<(TensorId, Stmt)>, Error> {
         let (tensor, ty) = self.input(&a.tensor)?;
         if ty.shape.contains(&0) {

@@ -34,7 +34,7 @@ pub(super) fn join_block(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr,
 }
 
 /// Returns the coordinate that a level with the storage mode `mode` stores for the coordinate `at`
-/// of its tensor mode.
+/// of its tensor mode. A skewed mode is an error.
 pub(in crate::notation) fn storage_coordinate(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
     match mode {
         StorageMode::Whole { .. } => Ok(at),
@@ -195,7 +195,8 @@ impl QueryTranslator<'_> {
 
     /// Translates a read. Keeps the value `outside` only on modes whose coordinate may be out of
     /// bounds. A ragged last block and the ends of diagonals contain padding: coordinates inside of
-    /// the levels, but outside of the tensor. Comparisons guard the reads of padding.
+    /// the levels, but outside of the tensor. If the read has an `outside`, comparisons guard the
+    /// reads of padding.
     pub(super) fn read(&self, a: &physical::Access) -> Result<Expr, Error> {
         let (tensor, ty) = self.input(&a.tensor)?;
         let modes = &ty.format.modes;
@@ -208,7 +209,8 @@ impl QueryTranslator<'_> {
             )));
         }
         if ty.shape.contains(&0) {
-            // Every coordinate is out of bounds. The read runs unless an empty loop encloses it.
+            // Every coordinate is out of bounds, so the read returns `outside`. A read without an
+            // `outside` never runs, because an empty loop encloses it.
             return Ok(Expr::Literal(a.outside.clone().unwrap_or_else(|| ty.fill.clone())));
         }
         if let Some(workspace) = &a.workspace {

@@ -10,12 +10,14 @@
 //!   its fill value; else each write initializes an entry.
 //! - A workspace of an output becomes a local that is declared under its `depth` loops and written
 //!   by the inner loops. A consumer then copies the workspace into the output in the order of the
-//!   output's storage modes. If several rounds of the outer loops write one entry of the output,
-//!   the workspace starts from the identity of the fold, and the consumer folds.
+//!   output's storage modes. If the output has a fold, and several rounds of the outer loops may
+//!   write one entry of the output, the workspace starts from the identity of the fold, and the
+//!   consumer folds.
 //! - The workspace of an access becomes a local too, filled under its `depth` loops; its consumer
 //!   is everything further in. Accesses to the same fiber share the workspace.
 //! - A write at a computed coordinate (a scatter) is put under the condition that the coordinate is
-//!   in bounds.
+//!   in bounds. A write of an output that drops computed fill values is put under the condition
+//!   that the value differs from the fill value.
 //! - A parameter becomes a variable, which is read from its input before all loops.
 //!
 //! `coordinates.rs` translates coordinates to expressions, `access_workspaces.rs` translates the
@@ -40,8 +42,8 @@ use writes::OutputTarget;
 /// Translates a query that reads tensors of the given types.
 ///
 /// # Errors
-/// When the query is malformed: an unknown index, temporary or tensor, subscripts that do not fit a
-/// tensor, a workspace that does not fit its output.
+/// When the query is malformed, for example by an unknown index, temporary or tensor, by subscripts
+/// that do not fit a tensor, or by a workspace that does not fit its output.
 pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> Result<Program, Error> {
     let mut b = QueryTranslator {
         tensors: Vec::new(),
@@ -159,7 +161,7 @@ impl<'a> QueryTranslator<'a> {
     ) -> Result<Stmt, Error> {
         if let Some(g) = groups.iter().find(|g| g.depth > loops.len()) {
             return Err(invalid(format!(
-                "temporaries are nested in {} loops, but the query has {}",
+                "temporaries are nested in {} loops, but there are only {} loops around them",
                 g.depth,
                 loops.len()
             )));
@@ -264,7 +266,7 @@ impl<'a> QueryTranslator<'a> {
         Ok((if is_continued { Vec::new() } else { locals }, producer))
     }
 
-    /// Returns an access of the accumulator at the current values of loops.
+    /// Returns an access of the accumulator that the current values of the given indices select.
     fn accumulator(&self, tensor: TensorId, at: &[Field]) -> Result<Access, Error> {
         let at = at.iter().map(|field| self.affine(&Affine::field(field.clone())));
         Ok(access(tensor, at.collect::<Result<Vec<_>, _>>()?))

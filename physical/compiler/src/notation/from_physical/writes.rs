@@ -152,7 +152,8 @@ impl QueryTranslator<'_> {
             let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
             // The resolved subscripts have affine forms in place of parts of blocks, so they also
-            // fix a mode if the outer loops determine its block.
+            // fix a mode if the outer loops determine its block. The rank of the workspace shows
+            // which of the two the plan left open.
             let proved =
                 (0..self.output_coordinates[k].len()).filter(|&m| !self.is_fixed(&self.output_coordinates[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };
@@ -185,8 +186,8 @@ impl QueryTranslator<'_> {
         Ok(opened)
     }
 
-    /// Returns the statement that fills the workspaces with `inner`, and then copies each workspace
-    /// to its output.
+    /// Returns the statement that fills the workspaces with `inner`, and then copies or folds each
+    /// workspace into its output.
     pub(super) fn close_output_workspaces(
         &mut self,
         opened: &[usize],
@@ -205,8 +206,8 @@ impl QueryTranslator<'_> {
         Ok(Stmt::block(declares.into_iter().chain([stmt])))
     }
 
-    /// Returns the loops that copy a workspace to its output. The loops run over the open storage
-    /// modes of the output, in storage order.
+    /// Returns the loops that copy or fold a workspace into its output. The loops run over the open
+    /// storage modes of the output, in storage order.
     fn copy(&mut self, k: usize, target: TensorId, workspace: &OutputWorkspace) -> Result<Stmt, Error> {
         let output = &self.query.outputs[k];
         let (ty, sizes) = (&output.ty, output.ty.format.storage_shape(&output.ty.shape));

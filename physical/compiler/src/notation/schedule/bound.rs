@@ -8,9 +8,9 @@ use super::nest::{ForLoop, find, new_variable, replace_once};
 use super::new_index;
 use super::unroll::rename_locals;
 
-/// Checks the number of rounds of the loop of `name`. If the number is computed at run time and
-/// `rounds` is a maximum, rounds beyond the maximum move to a second loop, so that the first loop
-/// has a constant bound.
+/// Checks the number of rounds of the loop of `name`. If the number is computed at run time,
+/// `rounds` must be a maximum. Unless the loop provably keeps to this maximum, rounds beyond it
+/// move to a second loop, so that the first loop has a constant bound.
 pub(super) fn bound(program: Program, name: &str, rounds: RoundBound) -> Result<Program, String> {
     let at = find(&program, name)?;
     replace_once(program, at, |program, l| {
@@ -29,8 +29,8 @@ pub(super) fn bound(program: Program, name: &str, rounds: RoundBound) -> Result<
             }
         };
         let (begin, hi) = l.extent.clone();
-        // A distance from a variable can be proved constant; a distance from a value that is read
-        // cannot.
+        // A distance from a variable can be proved constant, but a distance from a value that is
+        // read cannot. So a variable takes such a value.
         let variable = match Linear::of(&begin) {
             Some(_) => None,
             None => Some(new_variable(program, "begin", &begin)?),

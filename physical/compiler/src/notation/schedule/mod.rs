@@ -1,9 +1,10 @@
-//! Schedules: transformations of the loops of a program that its author requests.
+//! Schedules: transformations of the loops of a program that users request.
 //!
-//! Input: a program with a schedule. Output: an equivalent program without a schedule. Each
-//! transformation has a precondition that ensures equivalence; a violated precondition is an error.
-//! Transformations run after loops have extents and before subscripts are made concordant. The
-//! result is verified afterwards like any other program.
+//! Input: a program with a schedule. Output: an equivalent program without a schedule. The
+//! preconditions of the transformations ensure equivalence; a violated precondition is an error.
+//! [`verify_parallel`](super::verify_parallel) checks the precondition of `parallel` after
+//! normalization. Transformations run after loops have extents and before subscripts are made
+//! concordant. The result is verified afterwards like any other program.
 //!
 //! [`TRANSFORMATIONS`] lists the transformations with their effects and preconditions.
 //!
@@ -116,7 +117,8 @@ fn apply(
     }
 }
 
-/// Checks that a transformation of single loops does not name a product of loops.
+/// Checks that a transformation of single loops does not name a product of loops, unless a loop has
+/// the same name.
 fn check_single_loops(
     program: &Program,
     products: &[LoopProduct],
@@ -155,7 +157,7 @@ fn check_unused(program: &Program, name: &str) -> Result<(), String> {
     if found { Err(format!("a loop of `{name}` already exists; choose another name")) } else { Ok(()) }
 }
 
-/// Adds an index with the given name.
+/// Adds an index with the given name, which no loop may have yet.
 fn new_index(program: &mut Program, name: &str) -> Result<Index, String> {
     check_unused(program, name)?;
     program.indices.push(name.to_owned());

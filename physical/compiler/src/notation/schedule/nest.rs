@@ -1,4 +1,4 @@
-//! Lookup and replacement of the loops of a program by name.
+//! Lookup and replacement of the loops of a program by name, and chains of nested loops.
 
 use super::super::linear::Linear;
 use super::super::text::label;
@@ -182,7 +182,10 @@ pub(super) fn split_chain(
                 let names: Vec<String> =
                     remaining.iter().map(|i| format!("`{}`", program.indices[i.index()])).collect();
                 let names = names.join(", ");
-                return Err(format!("the loop of {names} is not directly inside: `{what}` is between the loops"));
+                return Err(format!(
+                    "only loops, conditions and variables may stand between the outermost loop and the loop of {names}, \
+                     found `{what}`"
+                ));
             }
         };
     }

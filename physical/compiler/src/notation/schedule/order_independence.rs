@@ -51,7 +51,7 @@ pub(super) fn check_order_independence(
         };
         if !is_independent {
             return Err(format!(
-                "another order of rounds would change `{}`, whose writes are not folds by one associative and \
+                "another order of rounds may change `{}`, whose writes are not folds by one associative and \
                  commutative operator",
                 name(*tensor)
             ));

@@ -12,10 +12,10 @@ use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
 
 /// Computes a part of the assignment of `target` in advance, over the loops of `over`: the part
-/// that reads the tensors `of`.
+/// that reads the tensors `of` and no other tensors, or the whole value if `of` is empty.
 ///
-/// A loop outside of the loops of `over` moves into the producer if nothing but the part depends on
-/// its index. The workspace then accumulates the rounds of this loop.
+/// The loops directly around the loops of `over` move into the producer as far as only the part
+/// depends on their indices. The workspace then accumulates the rounds of these loops.
 pub(super) fn precompute(
     mut program: Program,
     (workspace, format): (&str, Option<&Format>),
@@ -127,7 +127,10 @@ impl PrecomputedPart {
         let (part_args, rest): (Vec<Expr>, Vec<Expr>) =
             args.iter().cloned().partition(|e| !e.accesses().is_empty() && only(e));
         if part_args.is_empty() || of.iter().any(|t| rest.iter().any(|e| reads(e, t))) {
-            return Err(format!("no argument of the outermost operator `{op}` reads only {}", names()));
+            return Err(format!(
+                "an argument of the outermost operator `{op}` reads one of {} together with another tensor",
+                names()
+            ));
         }
         let at = args.iter().position(|e| *e == part_args[0]).unwrap_or(0);
         let dtype = dtype_of(program, &part_args[0])?;
@@ -183,7 +186,8 @@ impl Splitter<'_> {
             return Err("the loops over which the part is computed are not the innermost ones".to_owned());
         }
         let over = links.split_off(first);
-        // Loops that only the part depends on move into the producer, innermost first.
+        // The innermost of the remaining loops move into the producer as far as only the part
+        // depends on them.
         let consumer_needs: Vec<Atom> = self.consumer_atoms();
         let mut accumulated = Vec::new();
         while let Some(ChainLink::Loop(l)) = links.last()

@@ -8,8 +8,8 @@ use redpoll_logic::FloatMode;
 use std::collections::VecDeque;
 
 /// Nests the loops of `names` in the order of `names`. Other loops between these loops keep their
-/// positions. A condition or variable moves inwards only until all indices and variables in its
-/// expression are bound.
+/// positions. Conditions and variables keep their order; each stands as far outside as the indices
+/// and variables in its expression allow, inside of the outermost loop.
 pub(super) fn reorder(program: Program, names: &[String], mode: FloatMode) -> Result<Program, String> {
     let order = names.iter().map(|name| find(&program, name)).collect::<Result<Vec<_>, _>>()?;
     if (1..order.len()).any(|k| order[..k].contains(&order[k])) {

@@ -78,12 +78,15 @@ impl LoopProduct {
         Ok(LoopProduct { name: name.to_owned(), loops, bounds, splits: Vec::new() })
     }
 
-    /// Makes the product of an unsplit product and a loop directly inside of it.
+    /// Makes the product of an unsplit product and the loops `inner` directly inside of it.
     pub(super) fn with_inner(&self, program: &Program, inner: &[String], name: &str) -> Result<LoopProduct, String> {
         let rest: Vec<String> = self.loops[1..].iter().chain(inner).cloned().collect();
         match self.splits.is_empty() {
             true => LoopProduct::new(program, &self.loops[0], &rest, name),
-            false => Err(format!("`{}` is already part of a product", self.name)),
+            false => Err(format!(
+                "`{}` is a block of a product that was split; collapse its loops before the split",
+                self.name
+            )),
         }
     }
 
@@ -93,7 +96,7 @@ impl LoopProduct {
     }
 }
 
-/// The first two loops that are not perfectly nested, and the loop between them.
+/// The first two loops that are not perfectly nested, and the loop found in place of the inner one.
 struct NotNested {
     outer: Index,
     inner: Index,
@@ -249,7 +252,8 @@ impl BlockSplit {
         self.stored.map(|split| split.bounds(program, loops, (around, count))).transpose()
     }
 
-    /// Returns the bounds of block `count` of the given number of rounds.
+    /// Returns the bounds of block `count` of the given number of rounds; `stored` has the bounds
+    /// if the split cuts stored entries.
     fn cut_block(&self, rounds: &Expr, stored: Option<StoredBounds>, count: Index) -> Result<BlockBounds, String> {
         let number = |n: u64| {
             i64::try_from(n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")

@@ -168,7 +168,8 @@ fn find_access(
     };
     match fiber.iter().position(|s| !is_known(s)) {
         Some(k) => Err(format!(
-            "the loop must be inside of the loops that determine the coordinate of `{}` in storage mode {k}",
+            "the loop must be inside of the loops that determine the coordinate of `{}` in storage mode {k}; \
+             this coordinate must depend on indices alone, without an `outside`",
             program.tensors[of.index()].name
         )),
         None => Ok((modes, fiber)),

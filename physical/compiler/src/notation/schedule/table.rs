@@ -14,29 +14,29 @@ pub struct TransformationText {
 pub const TRANSFORMATIONS: &[TransformationText] = &[
     TransformationText {
         forms: &["reorder(k, i, j)"],
-        effect: "nests these loops in that order",
+        effect: "nests these loops in the order given",
         precondition: "rounds can run in any order; no extent depends on a loop that would be inside; only loops, \
                        conditions and variables stand between the loops",
     },
     TransformationText {
         forms: &["split(i, io, ii, 64)", "split(i, io, ii, into(4))"],
-        effect: "makes a loop over blocks of rounds around a loop over the rounds of a block; gives the size of a \
-                 block, or the number of blocks",
+        effect: "makes a loop over blocks of rounds around a loop over the rounds of a block; the last argument is \
+                 the size of a block, or `into` with the number of blocks",
         precondition: "none: rounds stay in order",
     },
     TransformationText {
         forms: &["split(i, io, ii, of(64, stored(A)))", "split(i, io, ii, into(4, stored(A)))"],
-        effect: "the same in position space: blocks with the given number of stored entries of A, or with equal \
-                 shares of them, whose bounds are read from its arrays; below the outermost storage mode, each fiber \
-                 is cut separately",
+        effect: "splits in position space: each block has the given number of stored entries of A, or an equal \
+                 share of them; the bounds of blocks are read from the arrays of A; below the outermost storage mode, \
+                 each fiber is cut separately",
         precondition: "A is an input, and the loop iterates over one of its storage modes, inside of the loops over \
                        the modes before it; a product iterates over adjacent storage modes",
     },
     TransformationText {
         forms: &["collapse(i, j, p)"],
-        effect: "names the product p of two loops, so that split can cut it into blocks that begin and end within \
-                 the rounds of the outer loop; inside of a block both loops keep their names, and the rounds of a \
-                 block can be split again; either loop may be a product itself",
+        effect: "names the product p of two loops, so that split can cut it into blocks that may begin and end in \
+                 the middle of a round of the outer loop; inside of a block both loops keep their names, and the \
+                 rounds of a block can be split again; either loop may be a product itself",
         precondition: "one loop is directly inside of the other, both extents are constant; blocks of a product do not \
                        append to a sparse result, since a row may lie in two blocks: precompute into a workspace, or \
                        give the result a dense format",
@@ -50,18 +50,21 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
     },
     TransformationText {
         forms: &["precompute(w, y, (A, B), (j, jc, jp))"],
-        effect: "computes the part of the assignment of y that reads A and B in advance, over the loop of j, into \
-                 a workspace w; () stands for the whole value; a format may follow",
-        precondition: "those loops are the innermost ones; where the workspace accumulates several rounds, the \
-                       operator around the part distributes over the operator of the assignment",
+        effect: "computes in advance the part of the assignment of y that reads A and B, and stores it in a \
+                 workspace w; the loop of j becomes a loop of jp that writes w, and a loop of jc that reads w; () in \
+                 place of (A, B) stands for the whole value; a format of w may follow",
+        precondition: "the loops over which the part is computed are the innermost ones; where the workspace \
+                       accumulates several rounds, the operator around the part distributes over the operator of the \
+                       assignment",
     },
     TransformationText {
         forms: &["parallel(i)"],
-        effect: "allows chunks of the loop to run in parallel",
+        effect: "allows chunks of the loop to run in parallel; results do not depend on the number of threads",
         precondition: "the loop is the outermost one and has a constant extent, such as a loop over `into(N)` blocks; \
-                       no two rounds write one entry, unless all writes of that entry fold by an operator whose order \
-                       does not matter; the outermost coordinate of a result that is appended to is the index of \
-                       the loop, or of a loop over its blocks of a given number of rounds; results do not depend on the number of threads",
+                       no two rounds write one entry of a result, unless all writes of the result fold by one \
+                       associative operator that is idempotent or whose identity is the fill value; the outermost \
+                       coordinate of a result that is appended to is the index of the loop or, if the loop is over \
+                       blocks of a constant number of rounds, of the loop over the rounds of one block",
     },
     TransformationText {
         forms: &["lanes(i, 4)"],

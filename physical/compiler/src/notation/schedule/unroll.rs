@@ -11,9 +11,10 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 /// Unrolls the loop of `name` with `copies` copies of its body per round, followed by the remaining
-/// rounds. Without a number, there is one copy for each round. If the number of rounds is computed
-/// at run time, each copy for a remaining round is guarded. A loop over stored entries is only
-/// marked, as [`Rounds::Unrolled`].
+/// rounds. Without a number, there is one copy for each round, or for each round up to a proved
+/// maximum. If the number of rounds is computed at run time, each copy for a remaining round is
+/// guarded. A loop over stored entries is only marked, as [`Rounds::Unrolled`], unless the number
+/// is 1.
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
@@ -105,8 +106,9 @@ impl LoopUnroller<'_> {
         Stmt::block((0..count).map(copy))
     }
 
-    /// Returns whether the body reads, by the index of the loop, a level that does not store all
-    /// coordinates. The loop then iterates over stored entries.
+    /// Returns whether the body may read, by the index of the loop, a level that does not store all
+    /// coordinates. The loop then iterates over stored entries. A subscript that is not a linear
+    /// form counts as a use of the index.
     fn iterates_entries(&self, l: &ForLoop) -> bool {
         let mut found = false;
         l.body.walk(&mut |s| {
@@ -139,7 +141,8 @@ impl LoopUnroller<'_> {
     }
 }
 
-/// Returns whether the rounds of a loop write different coordinates of a level that is appended to.
+/// Returns whether the rounds of a loop may write different coordinates of a level that is appended
+/// to.
 fn appends(program: &Program, l: &ForLoop) -> bool {
     let mut found = false;
     let depends = |atom: &Atom| matches!(atom, Atom::Var(_)) || *atom == Atom::Index(l.index);

@@ -16,7 +16,8 @@ fn normal(outputs: &[&str], body: &str) -> Program {
     normalize(program(&format!("(program {INPUTS} {} {body})", outputs.concat()))).unwrap()
 }
 
-/// Returns the cut of a program as `index: output join, ..`, or the obstacle.
+/// Returns the cut of a program as `index: output join, ..`, followed by `, exact` if the cut is
+/// exact; or the obstacle.
 fn how(outputs: &[&str], body: &str, mode: FloatMode) -> String {
     let program = normal(outputs, body);
     let found = match cut(&program, mode) {
@@ -74,7 +75,8 @@ fn rounds_over_tiles_are_apart() {
     }
 }
 
-/// Rounds of loops over blocks append ranges of rows, unless the ranges overlap or descend.
+/// Rounds of loops over blocks append disjoint ranges of rows. Chunks of run-length levels cannot
+/// be put together.
 #[test]
 fn blocks_of_rows_are_appended() {
     let rows = |first: &str, end: &str| {
@@ -95,8 +97,8 @@ fn blocks_of_rows_are_appended() {
 
 #[test]
 fn obstacles_are_reported() {
-    let not_folded =
-        "several rounds write one element of `s`, and the writes are not folds by one operator that can be regrouped";
+    let not_folded = "several rounds may write one element of `s`, and the writes are not folds by one operator that \
+                      can be regrouped";
     for (outputs, body, mode, expected) in [
         (&[SCALAR][..], "(for i (for j (+= (s) (A i j))))", FloatMode::StrictIeee, not_folded),
         (&[SCALAR], "(for j (= (s) (x j)))", FloatMode::Relaxed, not_folded),
@@ -105,7 +107,7 @@ fn obstacles_are_reported() {
             &[ROWS, SCALAR],
             "(block (for i (for j (+= (y i) (A i j)))) (for j (+= (s) (x j))))",
             FloatMode::Relaxed,
-            "there is not exactly one outermost loop",
+            "there is not exactly one outermost loop, or it is a `while`",
         ),
         (
             &[SCALAR],
@@ -132,5 +134,5 @@ fn loops_that_are_to_be_cut_are_checked() {
     let inner = refused("(for i (parallel-for j (+= (y i) (* (A i j) (x j)))))").unwrap();
     assert!(inner.contains("`j` cannot be cut into chunks: the loop of `i` is around it"), "{inner}");
     let folded = refused("(parallel-for j (for i (= (y i) (* (A i j) (x j)))))").unwrap();
-    assert!(folded.contains("`j` cannot be cut into chunks: several rounds write one element of `y`"), "{folded}");
+    assert!(folded.contains("`j` cannot be cut into chunks: several rounds may write one element of `y`"), "{folded}");
 }

@@ -1,4 +1,4 @@
-//! Tests that run programs through every pass and the interpreter.
+//! Tests of Notation. Most of them run programs through every pass and the interpreter.
 
 mod cuts;
 mod programs;

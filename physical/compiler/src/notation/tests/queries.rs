@@ -75,8 +75,8 @@ fn translate(query: &PhysicalQuery, types: &Types) -> Result<Program, Error> {
     from_physical(query, &types)
 }
 
-/// Translates and verifies a query, and runs it before and after normalization; `text` is the
-/// translation without its tensors.
+/// Translates and verifies a query, runs it before and after normalization, and compares the
+/// results with [`meaning`]; `text` is the translation without its tensors.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(query: &PhysicalQuery, types: &Types, text: Expect, result: Expect) {
     let p = translate(query, types).unwrap();
@@ -111,7 +111,7 @@ fn meaning(query: &PhysicalQuery, types: &Types) -> String {
     lines.collect()
 }
 
-/// Returns a value of a sparse tensor of small integers.
+/// Returns a value of a tensor of small integers, which is sparse unless its rank is 0 or 1.
 fn value(at: &[u64]) -> Scalar {
     let key = at.iter().fold(1, |k, c| (k * 3 + c) % 11);
     Scalar::F64(if at.len() > 1 && key % 3 != 0 { 0.0 } else { (key + 1) as f64 })

@@ -4,7 +4,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Loops over `i`, `j`, `k` in some order, with conditions and variables among them.
+/// Loops over `i`, `j`, `k` in some order, with at most one condition and one variable among them.
 #[derive(Clone, Debug)]
 struct Nest {
     loops: Vec<(&'static str, i64)>,
@@ -14,7 +14,7 @@ struct Nest {
     write: String,
 }
 
-/// Generates a coordinate; any value is allowed, since reads have an `outside`.
+/// Generates a coordinate of any value; reads have an `outside`, and writes take the remainder.
 fn coordinate() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         4 => prop::sample::select(vec!["i", "j", "k"]).prop_map(str::to_owned),

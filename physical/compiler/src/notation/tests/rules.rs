@@ -370,7 +370,7 @@ fn interpreter_errors_report_the_statement() {
         "(for i (init (y (floordiv (p i) 2)) 1))",
         all,
         expect![
-            "stopped at `i = 1, s1 = 0, (init (y s1) 1.0)`: `(y s1)` at [0] is initialized twice; fold or overwrite"
+            "stopped at `i = 1, s1 = 0, (init (y s1) 1.0)`: `(y s1)` at [0] is initialized after another write; fold or overwrite"
         ],
     );
     stops(
@@ -424,7 +424,7 @@ fn swaps() {
     let typed = text("(declare w) (declare u) (freeze w) (freeze u) (swap w u)")
         .replace("(local w", "(local u (type (shape 4) f64 0.0 (hash (element)))) (local w")
         .replace("(output y (type (shape 4) f64 0.0 dense))", "");
-    expect!["invalid program, at `(swap w u)`: `w` and `u` are swapped, but they differ in shape or type"]
+    expect!["invalid program, at `(swap w u)`: `w` and `u` are swapped, but they differ in shape, dtype, fill value or format"]
         .assert_eq(&verify(&program(&typed)).unwrap_err().to_string());
 }
 
@@ -435,14 +435,14 @@ fn a_loop_does_not_change_the_state_of_tensors_it_resolves() {
         &format!("{alive} (for i (block (= (w i) 1) (freeze w) (init (y i) (w i)) (thaw w))) (freeze y)"),
         ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i`: the body of the loop of `i` changes the state of `w`, which is accessed by `i`; access it in a loop of its own"
+            "invalid program, at `for i`: the body of the loop of `i` swaps `w` or changes its state, but accesses `w` by `i`; access `w` in a loop of its own"
         ],
     );
     rejects(
         &format!("{alive} (freeze w) (for i (block (swap v w) (init (y i) (w i)))) (freeze y)"),
         ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i`: the body of the loop of `i` changes the state of `w`, which is accessed by `i`; access it in a loop of its own"
+            "invalid program, at `for i`: the body of the loop of `i` swaps `w` or changes its state, but accesses `w` by `i`; access `w` in a loop of its own"
         ],
     );
     let dense = "(declare y) (for i (block (= (y i) 1) (freeze y) (let z (y i) (block (thaw y) (= (y i) (+ z 1)))))) (freeze y)";
@@ -484,13 +484,13 @@ fn appended_levels_are_written_in_order() {
         normalize(program(&text(body))).unwrap_or_else(|e| panic!("{body}: {e}"));
     }
     let cases = [
-        ("(for i (range 0 4) (for j (range 0 5) (+= (y j) (A i j))))", "level 0 does not ascend with the loop of `i`"),
-        ("(for j (range 0 5) (= (y (- 9 j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
-        ("(for o (range 0 3) (for i (range 0 5) (= (y (+ (* 3 o) i)) 1.0)))", "level 0 does not ascend"),
-        ("(for j (range 0 5) (= (y (p j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
-        ("(for j (range 0 5) (let v (p j) (= (y (+ v j)) 1.0)))", "level 0 does not ascend with the loop of `j`"),
-        ("(for i (range 0 4) (for j (range 0 5) (= (C (p i) j) 1.0)))", "level 0 does not ascend with the loop of `i`"),
-        ("(for j (range 0 5) (for i (range 0 4) (= (C i j) 1.0)))", "level 0 does not ascend with the loop of `j`"),
+        ("(for i (range 0 4) (for j (range 0 5) (+= (y j) (A i j))))", "is not proved to ascend with the loop of `i`"),
+        ("(for j (range 0 5) (= (y (- 9 j)) 1.0))", "is not proved to ascend with the loop of `j`"),
+        ("(for o (range 0 3) (for i (range 0 5) (= (y (+ (* 3 o) i)) 1.0)))", "level 0 is not proved to ascend"),
+        ("(for j (range 0 5) (= (y (p j)) 1.0))", "is not proved to ascend with the loop of `j`"),
+        ("(for j (range 0 5) (let v (p j) (= (y (+ v j)) 1.0)))", "is not proved to ascend with the loop of `j`"),
+        ("(for i (range 0 4) (for j (range 0 5) (= (C (p i) j) 1.0)))", "is not proved to ascend with the loop of `i`"),
+        ("(for j (range 0 5) (for i (range 0 4) (= (C i j) 1.0)))", "is not proved to ascend with the loop of `j`"),
         (
             "(for j (range 0 5) (= (y j) 1.0)) (for j (range 5 9) (= (y j) 1.0))",
             "by a second statement over other loops",

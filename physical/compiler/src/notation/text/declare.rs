@@ -4,8 +4,8 @@
 //! tensor. A size may be a name. The first input that uses the name determines its number, which
 //! other shapes and expressions then use. `(dtype A)` and `(fill A)` refer to an input, or to a
 //! tensor that is declared before. In the declaration of an input, both forms refer only to inputs
-//! that are declared before. The dtype of a scalar input must be written, because its value may be
-//! read before the inputs are bound.
+//! that are declared before. [`inputs`] rejects `(dtype A)` as the dtype of a scalar input, because
+//! the value of a scalar may be read before the inputs are bound.
 
 use super::types::read_tensor_type;
 use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};
@@ -92,7 +92,7 @@ pub(super) fn declarations(items: &[Sexpr], input_types: InputTypes<'_>) -> Resu
     Ok(d)
 }
 
-/// Returns the inputs of a text, as written.
+/// Returns the inputs of a text to which tensors can be bound, as written.
 pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
     let parts = items.iter().filter_map(declaration_parts).collect::<Result<Vec<_>, _>>()?;
     let input = |p: &DeclarationParts<'_>| {
@@ -138,7 +138,10 @@ fn declaration_parts(item: &Sexpr) -> Option<Result<DeclarationParts<'_>, TextEr
 fn split_declaration<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result<DeclarationParts<'a>, TextError> {
     let malformed = || {
         let word = at.as_form().map_or("input", |(word, _)| word);
-        at.error(format!("expected ({word} NAME (shape SIZE ..) DTYPE FILL FORMAT) or ({word} NAME DTYPE FILL)"))
+        at.error(format!(
+            "expected ({word} NAME (shape SIZE ..) DTYPE FILL FORMAT), ({word} NAME DTYPE FILL) or \
+             ({word} NAME (type ..))"
+        ))
     };
     let [name, first, more @ ..] = rest else { return Err(malformed()) };
     let written_part = |s: &'a Sexpr| (s.as_atom() != Some("_")).then_some(s);
@@ -174,7 +177,8 @@ fn split_declaration<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result
 }
 
 impl Declarations {
-    /// Returns the type of an input; written parts must agree with the bound tensor.
+    /// Returns the type of an input, and records the sizes that the input names. Written parts must
+    /// agree with the bound tensor, except for the fill value of a scalar.
     fn input(
         &mut self,
         p: &DeclarationParts<'_>,
@@ -190,7 +194,7 @@ impl Declarations {
             return Err(p.at.error(what));
         }
         let open = |part: &str| {
-            p.at.error(format!("the {part} of input `{name}` is not written; write it, or bind a tensor to `{name}`"))
+            p.at.error(format!("the {part} of input `{name}` is not known; write it, or bind a tensor to `{name}`"))
         };
         let mut shape = Vec::new();
         for (mode, s) in sizes.iter().enumerate() {

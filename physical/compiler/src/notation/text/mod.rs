@@ -20,7 +20,7 @@
 //! | `(declare t)` `(freeze t)` `(thaw t)` | lifecycles |
 //! | `(swap t u)` | exchanges the contents of two locals |
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
-//! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for names that are operators or words of this table |
+//! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for names that are operators or words that begin another expression, subscript or range |
 //! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; the default is walk |
 //! | `(outside 0.0 (+ i -1))` | a subscript with the value of a read out of bounds; if several subscripts are out of bounds, the value at the outermost of their storage modes decides |
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined operators |
@@ -45,9 +45,10 @@
 //! (input source i64 0)                          a number, 0 if none is given
 //! (local next (shape n) (dtype A) _ (byte-map (element)))
 //! ```
-//! Programs that leave formats open have one subscript per mode of the tensor, in the order of
-//! modes, so that they run over any format. Over `csc`, `(A i j)` is still row `i` and column `j`.
-//! [`print()`] writes the form `(type ..)`, in which accesses have one subscript per storage mode.
+//! Accesses to a tensor in the short form have one subscript per mode of the tensor, in the order
+//! of modes, so that a program that leaves formats open runs over any format. Over `csc`, `(A i j)`
+//! is still row `i` and column `j`. [`print()`] writes the form `(type ..)`, in which accesses have
+//! one subscript per storage mode.
 //!
 //! # Coordinates out of bounds
 //! A subscript without `outside` must be in bounds. If the module `bounds` cannot prove this from
@@ -70,7 +71,7 @@ pub(super) use schedule::print_transformation;
 pub use source_map::SourceMap;
 pub(super) use types::tensor_type;
 
-/// Words that start a form; a tensor of such a name is accessed by the long form.
+/// Words that begin a form in an expression; a tensor of such a name is accessed by the long form.
 const RESERVED: [&str; 9] = ["access", "call", "fill", "lit", "walk", "gallop", "follow", "outside", "range"];
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub fn parse_with_inputs(
     program(text, ops, input_types).map_err(Error::ProgramText)
 }
 
-/// Returns the inputs of a text, as written.
+/// Returns the inputs of a text to which tensors can be bound, as written.
 ///
 /// # Errors
 /// Like [`parse`], for declarations only.
@@ -432,7 +432,8 @@ fn is_bare(s: &Sexpr) -> bool {
     s.as_atom().is_some_and(|word| read_bare(word).is_some())
 }
 
-/// Converts a bare number to a dtype, as [`convert_number`] does; other expressions do not change.
+/// Converts a bare number to a dtype, as [`convert_number`] does. Other expressions do not change,
+/// nor do numbers that it cannot convert.
 fn convert_bare(e: Expr, is_bare: bool, dtype: &DType) -> Expr {
     match (e, dtype.prim()) {
         (Expr::Literal(v), Some(prim)) if is_bare => Expr::Literal(convert_number(&v, prim).unwrap_or(v)),

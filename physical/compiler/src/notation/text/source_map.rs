@@ -1,4 +1,5 @@
-//! Positions of the statements of a program in its text, so that errors can be located in the file.
+//! Positions of the statements, tensors and transformations of a program in its text, so that
+//! errors can be located in the file.
 
 use super::print::label;
 use crate::Error;

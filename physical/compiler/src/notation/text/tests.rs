@@ -6,7 +6,8 @@ use expect_test::{Expect, expect};
 use redpoll_logic::op::{Body, Builtin, UserOp};
 use redpoll_logic::{DType, Prim};
 
-/// Parses and prints a text, and checks that the printed text parses to the same program.
+/// Parses and prints a text, and checks that the printed text parses to the same program; or checks
+/// the error.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     let printed = match parse(text) {
@@ -200,7 +201,7 @@ fn errors_report_line_and_column() {
     check(
         "(program (input A (type (shape x) f64 0.0 dense)))",
         expect![[r#"
-            program text: line 1, column 10: the shape of input `A` is not written; write it, or bind a tensor to `A`
+            program text: line 1, column 10: the shape of input `A` is not known; write it, or bind a tensor to `A`
         "#]],
     );
     check(
@@ -222,7 +223,7 @@ fn user_defined_operators() {
     assert_eq!(parse_with(&print(&p), &[op]).unwrap(), p);
 }
 
-/// Returns the type that is bound to an input of the texts below.
+/// Returns the type that is bound to an input of the texts below; only `A` is bound.
 fn bound(name: &str) -> Option<std::sync::Arc<redpoll_logic::TensorType>> {
     let csc = redpoll_logic::text::parse_format("csc", 2).unwrap();
     let (shape, dtype) = (vec![3, 5], DType::Prim(Prim::F32));
@@ -297,7 +298,7 @@ fn written_types_must_agree_with_bound_tensors() {
     declares(
         "(input B (shape n m))",
         expect![[r#"
-        program text: line 1, column 10: the shape of input `B` is not written; write it, or bind a tensor to `B`
+        program text: line 1, column 10: the shape of input `B` is not known; write it, or bind a tensor to `B`
     "#]],
     );
     declares(

@@ -19,8 +19,9 @@ pub(super) fn write_constant(value: &Scalar) -> Sexpr {
     }
 }
 
-/// Converts a bare number: an `i64` to an integer dtype that can represent it, an `i64` or `f64` to
-/// a float dtype with rounding. Returns `None` otherwise.
+/// Converts a bare constant to a dtype: an `i64` to an integer dtype that can represent it, an
+/// `i64` or `f64` to a float dtype with rounding. A constant that has the dtype already does not
+/// change. Returns `None` otherwise.
 pub(super) fn convert_number(value: &Scalar, prim: Prim) -> Option<Scalar> {
     if value.prim() == Some(prim) {
         return Some(value.clone());
@@ -34,7 +35,7 @@ pub(super) fn convert_number(value: &Scalar, prim: Prim) -> Option<Scalar> {
     is_allowed.then_some(cast)
 }
 
-/// Writes `(type (shape n ..) dtype fill format)`.
+/// Writes `(type (shape n ..) dtype fill format)`, with `_` for each open size.
 pub(in crate::notation) fn tensor_type(ty: &TensorType) -> Sexpr {
     let size = |n: &u64| Sexpr::atom(if *n == OPEN_DIMENSION { "_".to_owned() } else { n.to_string() });
     let shape = Sexpr::form("shape", ty.shape.iter().map(size));

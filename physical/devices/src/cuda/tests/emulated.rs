@@ -96,8 +96,8 @@ impl Host {
         let library = self.library.lock().unwrap();
         let library = library.as_ref().expect("the device has kernels");
         // SAFETY: the text exports these functions with these types. The argument refers to memory
-        // of this host, and the interpreters have run the same grid on the same launch within its
-        // windows.
+        // of this host. Lowering, or a run of the grid by its interpreter, guarantees that the grid
+        // stays within its windows.
         unsafe {
             let entry = library.get::<EmulatedEntryPoint>(entry.as_bytes()).unwrap();
             let start = library.get::<StartFn>(b"emulated_launch").unwrap();
@@ -106,7 +106,7 @@ impl Host {
     }
 }
 
-/// Memory of the host, poisoned at first.
+/// Memory of the host, filled with the byte `0x55` at first; its bytes count as allocated.
 struct HostBlock(Vec<u64>, usize, Arc<AtomicUsize>);
 
 impl DeviceBlock for HostBlock {
@@ -314,8 +314,8 @@ pub(super) fn on_device(
     DeviceRunner { pool: pool.clone(), entry, grid, teams, share }
 }
 
-/// All operators on all types, all statements, and folds in any number of lanes agree with the
-/// interpreter of grids.
+/// All operators on all types, all statements, and folds in lanes agree with the interpreter of
+/// grids, in teams of several sizes.
 #[test]
 fn random_functions_agree_on_the_host() {
     let space = |role: BufferRole| if role == BufferRole::Input { MemorySpace::Input } else { MemorySpace::Chunk };
@@ -367,8 +367,8 @@ fn check_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[
     }
 }
 
-/// Folds with any number of lanes combine the lanes in the same order in teams of any size;
-/// otherwise rounded sums would differ.
+/// Folds with any number of lanes combine the lanes in the order of the interpreter, in teams of
+/// any size; otherwise rounded sums would differ.
 #[test]
 fn folds_agree_in_teams_of_any_size() {
     let mut grids = Vec::new();
@@ -455,8 +455,8 @@ fn intersections_agree_in_blocks() {
     }
 }
 
-/// Walks combine the folds of lanes in the same order in teams of any size; rounded sums would
-/// differ otherwise.
+/// Walks combine the folds of lanes in the order of the interpreter of grids, in teams of any size;
+/// otherwise rounded sums would differ.
 #[test]
 fn walks_agree_in_teams_of_any_size() {
     let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));

@@ -1,8 +1,7 @@
-//! Tests that generated text compiles with NVRTC. The tests need no device, and check nothing if
-//! the library of NVRTC is not found.
+//! Tests that generated text compiles with NVRTC. The tests need no device.
 //!
-//! The environment variable `REDPOLL_NVRTC` names the folder of the library; without it, the
-//! system's loader searches for the library.
+//! The environment variable `REDPOLL_NVRTC` names the folder of the library. Without the variable,
+//! the system's loader searches for the library, and the tests check nothing if it finds none.
 
 use super::emulated::{LONG, draft};
 use super::{PROGRAMS, grids};
@@ -22,7 +21,8 @@ const ARCHITECTURES: [&str; 2] = ["compute_75", "compute_90"];
 /// The run-time compiler of CUDA.
 struct Nvrtc {
     library: Library,
-    /// The builtins library, which NVRTC itself loads by name.
+    /// The builtins library, if it is in the folder; it is loaded first, because NVRTC loads it by
+    /// its name alone.
     _builtins: Option<Library>,
 }
 

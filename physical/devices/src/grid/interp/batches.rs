@@ -2,7 +2,8 @@
 //!
 //! A lane runs its round up to the block that appends, or to the condition that excludes the block,
 //! and arrives at the exchange. There the team ranks the lanes that append. All lanes grow windows,
-//! and then each lane continues its own round.
+//! and then each lane continues its own round. If all rounds append, each lane knows its rank
+//! without an exchange.
 
 use super::machine::{GridMachine, LaneState};
 use super::ops::{LaneStep, PollScope, StepBuilder};
@@ -19,9 +20,10 @@ pub(super) struct Batches {
     first: usize,
     /// The local with the step at which the lane's round continues.
     resume: usize,
-    /// The local with the number of appending rounds before the lane's round.
+    /// The local with the number of appending rounds before the lane's round. Between arrival and
+    /// exchange, it is 1 if the lane's round appends, and 0 otherwise.
     rank: usize,
-    /// The local with the number of appending rounds.
+    /// The local with the number of appending rounds of the batch.
     count: usize,
     counters: Vec<BatchCounter>,
 }

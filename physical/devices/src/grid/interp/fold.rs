@@ -33,7 +33,7 @@ impl GridMachine<'_> {
         Ok(())
     }
 
-    /// Combines a fold for a team of one warp, once all lanes have reached its end.
+    /// Combines a fold for a team of at most one warp, once all lanes have reached its end.
     pub(super) fn combine_warp_fold(&mut self, team: usize, fold: &FoldStep) {
         let lanes = &mut self.teams[team].lanes;
         let parts = (0..fold.lanes).map(|part| lanes[part % lanes.len()].parts[part]).collect();
@@ -71,8 +71,8 @@ impl GridMachine<'_> {
         }
     }
 
-    /// Combines the folds of a spread loop for a team of one warp, once all lanes have left the
-    /// loop.
+    /// Combines the folds of a spread loop for a team of at most one warp, once all lanes have left
+    /// the loop.
     pub(super) fn combine_warp_accumulators(&mut self, team: usize, accumulators: &[FoldAccumulator]) {
         let lanes = &mut self.teams[team].lanes;
         for accumulator in accumulators {
@@ -113,8 +113,9 @@ impl GridMachine<'_> {
         self.teams[team].exchange.store(&self.exchange_decl, number as i64, value, point)
     }
 
-    /// Combines the values that up to `count` lanes have published. Each warp combines all values:
-    /// a lane reads, from each warp, the value of the lane with its own index in the warp.
+    /// Combines the values that the first `count` lanes of the team, or all its lanes if they are
+    /// fewer, have published. Each warp combines all values: a lane reads, from each warp, the
+    /// value of the lane with its own index in the warp.
     fn combine_published(
         &mut self,
         team: usize,

@@ -445,7 +445,7 @@ impl<'a> GridMachine<'a> {
     }
 
     /// Returns whether a window that grows to `len` outgrows its share of the memory of a block,
-    /// but fits outside of the block.
+    /// but fits outside of the block. If so, records `len` as requested.
     fn must_move_out(&mut self, team: usize, lane: usize, buffer: Buffer, len: usize) -> bool {
         let (window, ..) = self.window(buffer, team, lane);
         let Some(outside) = window.outside.filter(|_| len > window.capacity) else { return false };
@@ -512,7 +512,8 @@ impl<'a> GridMachine<'a> {
     }
 
     /// Ends the chunk of a team, and begins the team's next chunk. Returns `false` if there is no
-    /// next chunk, or if the team must stop because its workspaces were too small.
+    /// next chunk, or if the team must stop: after a window was too small, its workspaces have
+    /// invalid contents.
     fn end_chunk(&mut self, number: usize, outcome: LaunchOutcome) -> bool {
         let chunk = self.teams[number].chunk;
         self.outcomes[chunk] = Some(outcome);
@@ -523,7 +524,7 @@ impl<'a> GridMachine<'a> {
         }
         let next = chunk + self.teams.len();
         if outcome == LaunchOutcome::OutOfCapacity && self.program.grid.spaces.contains(&MemorySpace::Team) {
-            // The contents of a workspace are invalid for the next chunk.
+            // The team's later chunks cannot run, so they get the same outcome.
             (next..self.chunks.len()).step_by(self.teams.len()).for_each(|chunk| self.outcomes[chunk] = Some(outcome));
             return false;
         }

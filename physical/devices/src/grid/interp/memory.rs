@@ -29,8 +29,8 @@ pub(super) enum AccessKind {
     Atomic,
 }
 
-/// The last accesses of two different lanes. Two are enough to find races, since every lane differs
-/// from at least one of them.
+/// The last accesses of up to two different lanes. Two are enough to find races, since every lane
+/// differs from at least one of them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LastAccesses([Option<AccessPoint>; 2]);
 

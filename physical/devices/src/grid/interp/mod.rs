@@ -1,15 +1,16 @@
 //! The interpreter of grids: runs teams and lanes in a random order, and reports faults that must
 //! not occur in any order:
 //!
-//! - A race: two lanes access one element, at least one of them stores, and no barrier separates
-//!   them.
-//! - A load of an uninitialized element, into which no lane has stored, or of an element to which
-//!   the window has not grown.
-//! - A result that has an uninitialized element at the end of a launch.
+//! - A race: two lanes access one element, at least one of them changes it, not both accesses are
+//!   atomic, and no barrier separates them.
+//! - A load of, or an atomic operation on, an uninitialized element into which no lane has stored;
+//!   or a load of an element to which the window has not grown.
+//! - A result that was allocated in full before the launch and has an uninitialized element at its
+//!   end.
 //! - An access outside a window, an index that does not fit its type, or an invalid `bool`. The
 //!   interpreter of Assembly reports these faults too.
-//! - Divergence: lanes of a team wait at different barriers, wait for a lane that has ended, or end
-//!   with different statuses.
+//! - Divergence: lanes of a team wait at different statements, wait for a lane that has ended, or
+//!   end with different statuses.
 //!
 //! Only the detection of divergence depends on the order. Races are found by comparing the barriers
 //! that lanes have passed, not the order in which accesses happen to run.
@@ -43,7 +44,8 @@ pub enum GridFault {
     /// A fault that the interpreter of Assembly reports as well.
     #[error(transparent)]
     Interp(#[from] InterpFault),
-    /// Conflicting accesses of two lanes to an element.
+    /// Accesses of two lanes to an element that no barrier separates, at least one of which changes
+    /// the element.
     #[error(
         "data race on element {index} of buffer `{buffer}`, between lane {} of team {} and lane {} of team {}",
         first.1, first.0, second.1, second.0
@@ -58,8 +60,8 @@ pub enum GridFault {
         /// Team and lane of the other access.
         second: (u32, u32),
     },
-    /// A load of an uninitialized element.
-    #[error("load of element {index} of buffer `{buffer}`, which is uninitialized")]
+    /// A load of, or an atomic operation on, an element that is not initialized.
+    #[error("element {index} of buffer `{buffer}` is read before it is initialized")]
     Unwritten {
         /// The buffer's name.
         buffer: String,

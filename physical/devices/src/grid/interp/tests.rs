@@ -1,5 +1,6 @@
 //! Tests of windows that begin in the memory of a block. These windows get the same contents as
-//! windows outside of the block, and each step of a move out of the block is needed.
+//! windows outside of the block, and each step of a move out of the block is needed. Also tests of
+//! the exchange of partial results between warps.
 
 use super::ops::LaneStep;
 use super::{BLOCK_BYTES, GridFault, GridProgram};

@@ -223,7 +223,7 @@ fn rounds_that_depend_on_appends_are_not_spread() {
         (TOUCHED, "map[i] = 1", "map[i] = n"),
         // The list is read.
         (TOUCHED, "sum[i] = sum[i] + b[q]", "sum[i] = sum[i] + list[0]"),
-        // The positions of two rounds may be the same.
+        // The positions of two rounds are not proved to differ.
         (TOUCHED, "list[n] = i", "list[n + 1] = i"),
         (TOUCHED, "list[n] = i", "list[n * 0] = i"),
         (TOUCHED, "list[n] = i", "list[n] = i\n        list[0] = i"),

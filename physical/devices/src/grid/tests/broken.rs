@@ -24,7 +24,7 @@ fn neighbours($n) {
   }
 }";
 
-/// A function that counts the occurrences of each remainder.
+/// A function that counts the occurrences of each remainder by 4.
 pub(super) const HISTOGRAM: &str = "\
 fn histogram($n) {
   input x: value i64
@@ -55,7 +55,7 @@ fn through($n) {
   y[lo] = v
 }";
 
-/// A function that computes prefix sums in place, so that its rounds depend on each other.
+/// A function that computes prefix sums in place. Its rounds depend on each other.
 const PREFIX: &str = "\
 fn prefix($n) {
   owned y: value i64 fill 1
@@ -190,8 +190,8 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
     check_race(&broken, &[], &one(16), "not proved independent");
 }
 
-/// A load of an element that no growth has requested is found, and a launch reports the capacity
-/// that a window lacks.
+/// A load of an element that no growth has requested is found, and a launch reports the length that
+/// a window without enough capacity requested.
 #[test]
 fn uninitialized_loads_and_small_windows_are_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);

@@ -76,8 +76,8 @@ fn a_poll_by_each_lane_is_found() {
     );
 }
 
-/// Asserts that the verifier rejects polls in a round of a spread loop, by each lane or by the
-/// first lane.
+/// Asserts that the verifier rejects polls after the start of a round of a spread loop, by each
+/// lane or by the first lane.
 #[test]
 fn polls_within_rounds_are_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);

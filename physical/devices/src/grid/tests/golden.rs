@@ -19,7 +19,8 @@ const SKEWED: [(&str, &str); 5] = [
     ("intersection_triangles", skewed::INTERSECTIONS[0]),
     // Each round of a list writes one element of an output in the pattern of the list.
     ("intersection_in_a_pattern", skewed::INTERSECTIONS[2]),
-    // The leading list is searched for the first entry after the chunk.
+    // Both lists are searched for the first entry in the chunk, and the leading list for the first
+    // entry after the chunk.
     ("intersection_of_vectors", skewed::INTERSECTIONS[4]),
 ];
 
@@ -29,7 +30,7 @@ fn plan(name: &str) -> GridPlan {
     GridPlan::of(&draft.with_lists(ListLengths::default()), TeamSize::Automatic)
 }
 
-/// Returns the code of grids, without declarations.
+/// Returns the text of grids, without the declarations of inputs, locals and chunks.
 fn code(plan: &GridPlan) -> String {
     let printed: String = plan.grids().map(|grid| format!("{grid}\n")).collect();
     let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));

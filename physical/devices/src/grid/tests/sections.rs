@@ -29,7 +29,7 @@ fn rounds_with_independent_positions_are_cut() {
     }
 }
 
-/// Programs are not cut if sections would count a contribution twice.
+/// Programs of other shapes are not cut, and give the results of the interpreter.
 #[test]
 fn rounds_with_dependent_positions_are_not_cut() {
     for text in skewed::WHOLE {

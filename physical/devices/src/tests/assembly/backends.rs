@@ -1,4 +1,5 @@
-//! Checks that all backends agree on a function of Assembly.
+//! Checks that the interpreter, the tiers and the interpreter of grids agree on functions of
+//! Assembly.
 
 use crate::grid::{self, GridRunner, Launch, LaunchOutcome, MemorySpace, WindowExtent};
 use arrow_buffer::Buffer as ArrowBuffer;

@@ -1,5 +1,5 @@
-//! Small kernels with known results, in the interpreter and as machine code: vectors, growth,
-//! limits, cancellation.
+//! Tests of the instant tier on small kernels: known results, growth, limits, cancellation,
+//! threads, vectors, and the refusal of invalid functions and invocations.
 
 use super::backends::run_in_process;
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -224,8 +224,8 @@ fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
     }
 }
 
-/// Comparisons and selects in loops over narrow integers have as many vector lanes as their
-/// operands.
+/// Loops over narrow integers run on vectors, except for products of bytes and for comparisons of
+/// wider integers.
 #[test]
 fn loops_over_bytes_keep_their_meaning_on_vectors() {
     let text = |prim: &str, result: &str, body: &str| {

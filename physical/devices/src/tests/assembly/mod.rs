@@ -1,5 +1,6 @@
-//! Comparison of every backend of Assembly with the interpreter, on every operator at edge values
-//! and on random functions.
+//! Comparison of the tiers and of grids with the interpreter of Assembly: on small kernels, on
+//! every operator at edge values, and on random functions. `stop` tests that kernels end when they
+//! are cancelled.
 
 mod backends;
 mod instant;

@@ -1,5 +1,5 @@
 //! Random well-typed functions: their text parses back, the verifier accepts them, and the
-//! interpreter and machine code agree.
+//! interpreter, machine code and grids agree.
 //!
 //! A function is drawn from a list of numbers, so that shrinking the list shrinks the function. The
 //! function has an input and an owned buffer of every primitive, an input and four owned buffers of
@@ -46,9 +46,9 @@ struct FunctionDraw {
     at: usize,
     /// Set when functions of the mathematical library are drawn.
     calls: bool,
-    /// Variables of the enclosing loops, all of them below `LEN`.
+    /// Variables of the enclosing `for` loops and lane folds, all of them below `LEN`.
     loops: Vec<Local>,
-    /// Number of loop variables in use.
+    /// Number of loop variables that loops have taken so far.
     used: u32,
     depth: u32,
 }

@@ -9,7 +9,7 @@ use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_kernels::testing::case::toolchain;
 use std::sync::atomic::Ordering;
 
-/// A loop with more rounds than any test waits for.
+/// Nested loops, the outer one of `$n` rounds. If `$n` is `i64::MAX`, no test waits for their end.
 const ENDLESS: &str = "\
 fn endless($n) {
   local lo: i64

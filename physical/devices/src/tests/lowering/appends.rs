@@ -57,7 +57,8 @@ fn program(rng: &mut Rng) -> String {
     }
 }
 
-/// Programs whose outputs are appended agree with the interpreter of Notation in teams of any size.
+/// Programs that append to their outputs agree with the interpreter of Notation in teams of any
+/// size.
 #[test]
 fn random_programs_append_in_order() {
     let mut rng = Rng(7);

@@ -1,5 +1,5 @@
-//! Tests of coordinates out of bounds: every backend ends a run with the same error, and accepts
-//! coordinates in bounds.
+//! Tests of coordinates out of bounds: the interpreters and the tiers end a run with the same
+//! error, and accept coordinates in bounds.
 
 use super::{Rng, check, formats, tensor};
 use crate::launch::grid_interpreter;
@@ -49,7 +49,8 @@ fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, DenseVa
     all
 }
 
-/// Returns the outcome of each backend: success or the error.
+/// Returns the outcomes, success or the error: of the interpreter of Notation, and of three
+/// backends on one thread and on two.
 fn outcomes(program: &Program, inputs: &HashMap<String, DenseValues>) -> Vec<(String, Result<(), Error>)> {
     let program = Arc::new(normalize(program.clone()).unwrap());
     let tensors: Vec<Tensor> =
@@ -87,7 +88,7 @@ fn in_formats(text: &str, cases: usize, mut each: impl FnMut(&Program)) {
     }
 }
 
-/// Checks that every backend ends the run at this subscript.
+/// Checks that all runs of [`outcomes`] end at this subscript, in several choices of formats.
 fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordinate): (&str, usize, i64)) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
@@ -109,7 +110,7 @@ fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordi
     });
 }
 
-/// Checks that every backend accepts the program.
+/// Checks that all runs of [`outcomes`] succeed, in several choices of formats.
 fn check_success(text: &str, values: NamedInputs<'_>) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
@@ -431,7 +432,7 @@ fn narrow_integers_and_floats_are_checked() {
     check_success(&format!("(program {X} {S} {half})"), &[]);
 }
 
-/// A product of scales that leaves the range of `i64` is not a linear form.
+/// An expression is not a linear form if a scale of the form would leave the range of `i64`.
 #[test]
 fn scales_that_overflow_are_not_linear() {
     for cond in [

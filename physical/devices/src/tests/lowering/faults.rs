@@ -17,7 +17,7 @@ use redpoll_storage::Tensor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Programs that together exercise every rule of lowering.
+/// Programs that together detect each fault of [`SeededFault::PLAN_FAULTS`].
 const PROGRAMS: [&str; 25] = [
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))
@@ -118,9 +118,9 @@ fn every_seeded_fault_is_caught() {
 /// Number of random programs that search for faults.
 const SEEDS: u64 = 1500;
 
-/// Returns whether a random program computes the result that the interpreter of Notation defines.
-/// Returns `None` if there is no such result, or if the program is rejected or has inputs with
-/// bounds of blocks.
+/// Returns whether a random program compiles, runs, and computes the result that the interpreter of
+/// Notation defines, up to the signs of zeros. Returns `None` if there is no such result, or if the
+/// program cannot be normalized or has inputs with bounds of blocks.
 fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     let inputs = || case.tensors.iter().filter(|t| t.role == Role::Input);
     let dense = inputs().map(|t| (t.name.clone(), t.values.clone())).collect();
@@ -141,7 +141,7 @@ fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     }))
 }
 
-/// Returns the result of [`is_as_defined`]; a panic counts as a fault.
+/// Returns the result of [`is_as_defined`], or `Some(false)` if it panics.
 fn passes(case: &ProgramCase) -> Option<bool> {
     catch_unwind(AssertUnwindSafe(|| is_as_defined(case))).unwrap_or(Some(false))
 }

@@ -1,5 +1,7 @@
-//! Guarantees of levels during writing: runs with equal fibers join, a second entry or run in a
-//! fiber that allows only one is an error, and tensors that are declared again are empty.
+//! Guarantees of levels in kernels. During writing, runs with equal fibers join, a second entry or
+//! run in a fiber that allows only one is an error, and tensors that are declared again are empty.
+//! Further tests cover reads out of bounds, loops that end early, outputs whose reads are unused,
+//! and swaps.
 
 use super::{INTERPRETER, Kernel, Rng, check, compare_in_formats, compare_runners, tensor};
 use redpoll_compiler::assembly::Status;
@@ -77,7 +79,8 @@ fn runs_of_equal_fibers_join() {
     }
 }
 
-/// A single entry or run in a fiber is stored; a second entry or run is an error.
+/// A single entry or run in a fiber is stored. A second entry is an error, and so is a second run
+/// that does not join the first.
 #[test]
 fn limits_of_one_entry_or_run_are_enforced() {
     for (single, status) in [(LevelKind::Pinpoint, Status::SecondEntry), (LevelKind::Interval, Status::SecondRun)] {

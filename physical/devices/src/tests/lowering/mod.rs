@@ -132,8 +132,9 @@ fn check(text: &str, cases: usize) {
         .unwrap_or_else(|message| panic!("{message}"));
 }
 
-/// Checks that backends agree with the interpreter of Notation in `cases` combinations of formats;
-/// the error describes the first difference.
+/// Checks that backends agree with the interpreter of Notation in `cases` combinations of formats,
+/// of which the first has the declared formats. The error describes the first difference or
+/// failure.
 fn compare_runners(text: &str, cases: usize, runners: &[TestRunner]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);
     let parsed = parse(text).map_err(|e| format!("{e}\n{text}"))?;
@@ -156,8 +157,9 @@ fn compare_runners(text: &str, cases: usize, runners: &[TestRunner]) -> Result<(
 /// Number of rounds after which a kernel is assumed not to terminate.
 const ITERATION_LIMIT: u64 = 1_000_000;
 
-/// Checks that a kernel cut into chunks computes the values of a single call up to the signs of
-/// zeros, and the same bits on one thread and on several. Returns these bits.
+/// Checks that a kernel cut into chunks computes the same bits on one thread and on several, and
+/// returns these bits. They must equal the bits of a single call if the cut is exact; otherwise the
+/// values must be equal up to the signs of zeros.
 fn compare_in_chunks(kernel: &Kernel, inputs: &[&Tensor], single_call: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
     static WORKERS: LazyLock<[Arc<Workers>; 2]> =
         LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).without_grain())));

@@ -1,4 +1,5 @@
-//! Tests of outputs with the patterns of inputs, of which only values are written.
+//! Tests of outputs with the patterns of inputs: only their values are written. One test is of
+//! outputs with pattern leaves.
 
 use super::check;
 use redpoll_compiler::notation::{Program, TensorDecl, normalize, parse};
@@ -149,7 +150,7 @@ fn outputs_without_the_pattern_of_an_input() {
     };
     check(&of("csr", "coo"), "`B` has the pattern of `A`, but another shape or other levels");
     let runs = "(dense (run-length (element)))";
-    check(&of(runs, runs), "whose stored entries do not all have separate values");
+    check(&of(runs, runs), "but a pattern needs levels without runs, and a leaf with values");
     let pattern =
         "(program (input A (type (shape 4) f64 0.0 csf)) (input C (type (shape 4) f64 0.0 csf)) (pattern A C))";
     check(pattern, "only outputs can have patterns, and only of inputs");

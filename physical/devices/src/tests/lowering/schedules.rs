@@ -7,7 +7,8 @@ use redpoll_compiler::notation::{Program, Role, apply_schedule, normalize, parse
 use redpoll_logic::{FloatMode, Format, StorageMode, TensorType};
 use std::sync::Arc;
 
-/// Checks each schedule of a program in `cases` combinations of formats of its inputs.
+/// Checks each schedule of a program in `cases` combinations of formats of its inputs, apart from
+/// combinations to which the schedule does not apply.
 fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
     for schedule in schedules {
         let text = format!("(program {declarations} (schedule {schedule}) {body})");
@@ -29,7 +30,8 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
             }
             let plain = normalize(plain).unwrap_or_else(|e| panic!("{e}\n{text}"));
             // If a format stores the modes in another order, the outermost loop does not iterate
-            // over the outermost storage mode.
+            // over the outermost storage mode, and stored entries cannot be divided among its
+            // rounds.
             let row_major = written.tensors.iter().all(|t| modes_in_order(&t.ty));
             if schedule.contains("stored") && !row_major {
                 continue;
@@ -159,7 +161,7 @@ fn chunks_of_blocks_of_rows_are_appended() {
     }
 }
 
-/// Copies of an unrolled loop append one after the other.
+/// Copies of the body of an unrolled loop append one after the other.
 #[test]
 fn copies_of_bodies_are_appended() {
     check(
@@ -347,7 +349,7 @@ fn preconditions() {
             invalid program, at `(reorder i k)`: there is no loop of `k`; the loops are `i`, `j`
             invalid program, at `(reorder i i)`: a loop is named twice
             invalid program, at `(reorder j i)`: the extent of the loop of `j` depends on `i`, which would be inside of it
-            invalid program, at `(reorder j i)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator
+            invalid program, at `(reorder j i)`: another order of rounds may change `y`, whose writes are not folds by one associative and commutative operator
             invalid program, at `(split i j ii 2)`: a loop of `j` already exists; choose another name
             invalid program, at `(collapse j i p)`: the only statement in the loop of `j` must be the loop of `i`
             invalid program, at `(collapse i j p)`: the loop of `j` has no constant extent
@@ -372,7 +374,7 @@ fn preconditions() {
             invalid program, at `(reorder ii io)`: `s` is frozen, thawed or swapped within the loops
             program text: line 2, column 72: expected a number above 0, found 0
             invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop must iterate over one storage mode of `A` from begin to end; the loops of a product must iterate over adjacent storage modes in order
-            invalid program, at `(split j jo ji (of 2 (stored A)))`: the loop must be inside of the loops that determine the coordinate of `A` in storage mode 0
+            invalid program, at `(split j jo ji (of 2 (stored A)))`: the loop must be inside of the loops that determine the coordinate of `A` in storage mode 0; this coordinate must depend on indices alone, without an `outside`
             invalid program, at `(split i io ii (into 2 (stored y)))`: there is no input `y`
             invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks exceed the maximum of 1048576
             program text: line 2, column 80: expected `(stored A)`, found (of A)
@@ -380,7 +382,7 @@ fn preconditions() {
             program text: line 2, column 57: unknown transformation `paralel`; did you mean `parallel`?
             invalid program, at `(lanes j 3)`: expected 2, 4, 8 or 16 lanes, found 3
             invalid program, at `(lanes j 32)`: expected 2, 4, 8 or 16 lanes, found 32
-            invalid program, at `(lanes j 4)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator
+            invalid program, at `(lanes j 4)`: another order of rounds may change `y`, whose writes are not folds by one associative and commutative operator
             program text: line 2, column 88: expected a number of lanes, 2, 4, 8 or 16, found 3
         "#]],
         &[

@@ -83,7 +83,7 @@ fn levels_that_are_appended_with_their_values_are_unfilled() {
     }
 }
 
-/// A fold reads its element first, unless one loop computes the whole fold.
+/// A fold reads its element first, unless lowering proves that one loop computes the whole fold.
 #[test]
 fn elements_that_one_loop_folds_are_not_read_before() {
     let tensors = "(input S (type (shape 4 6) f64 0.0 csr)) (input x (type (shape 6) f64 0.0 dense))
@@ -105,7 +105,8 @@ fn elements_that_one_loop_folds_are_not_read_before() {
     }
 }
 
-/// Values at the stored entries of an input need no fill if the loops walk that input alone.
+/// Values at the stored entries of an input need no fill if the loops walk that input alone and
+/// assign every value.
 #[test]
 fn values_along_the_pattern_of_an_input_are_unfilled() {
     let tensors = |format: &str| {

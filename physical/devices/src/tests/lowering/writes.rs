@@ -1,5 +1,5 @@
-//! Tests of programs that write one element more than once, read what they write, or have loops of
-//! one round.
+//! Tests of programs that write one element more than once, read values that they have written,
+//! read out of bounds, or have loops of one round or none.
 
 use super::check;
 use redpoll_compiler::notation::{normalize, parse, print};
@@ -186,7 +186,7 @@ fn several_writes_of_one_tensor_in_a_run() {
     }
 }
 
-/// A variable bound in one copy of a loop is not bound in the next copy.
+/// Each copy of a loop binds its variables itself: a binding in one copy does not hold in the next.
 #[test]
 fn variables_are_bound_once_in_each_copy_of_a_loop() {
     for level in
@@ -209,7 +209,8 @@ fn variables_are_bound_once_in_each_copy_of_a_loop() {
     );
 }
 
-/// The value of an outer subscript out of bounds is not treated as an absent fiber.
+/// If an outer subscript is out of bounds, the read gives the value of its `outside`, and not the
+/// fill value of an absent fiber.
 #[test]
 fn reads_out_of_bounds_of_several_modes() {
     for (outer, inner) in [("1.0", "1.0"), ("1.0", "2.0"), ("1.0", "0.0"), ("0.0", "1.0"), ("5.0", "0.0")] {
@@ -225,7 +226,8 @@ fn reads_out_of_bounds_of_several_modes() {
             );
         }
     }
-    // Reads of a workspace to which nothing is written give the same values.
+    // Reads out of bounds of a workspace to which nothing is written also give the value of their
+    // `outside`.
     check(
         "(program (output B (type (shape 5) f64 0.0 dense)) (local w (type (shape 3) f64 0.0 dense))
            (block (declare w) (freeze w) (for i (range 0 5) (= (B i) (w (outside 1.0 (- i 1)))))))",
@@ -283,7 +285,8 @@ fn statements_share_a_coordinate_of_an_appended_level() {
     }
 }
 
-/// Writes to a pattern leaf never remove a stored coordinate.
+/// A pattern leaf stores the coordinates of `true` alone: a write of `false` stores nothing, and a
+/// fold that could remove a stored coordinate is rejected.
 #[test]
 fn pattern_leaves_store_true_alone() {
     let program = |write: &str| {

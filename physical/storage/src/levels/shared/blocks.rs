@@ -31,7 +31,8 @@ impl BlockArrays<'_> {
         coordinates.zip(positions).for_each(|(i, p)| visit(i, p..p + 1));
     }
 
-    /// Returns the position of a coordinate in a block, as a range of one.
+    /// Returns the position of a coordinate in a block, as a range of one; `None` if the coordinate
+    /// is outside of the block.
     pub(crate) fn locate(&self, b: u64, coordinate: u64) -> Option<Range<u64>> {
         let (coordinates, positions) = self.get(b);
         let p = positions.start + coordinate.checked_sub(coordinates.start)?;

@@ -1,5 +1,5 @@
 //! Lists of coordinates (`ptr` and `idx`), shared by sparse lists, hash levels and byte maps. Also
-//! has checks that other kinds use.
+//! has checks and searches that other kinds use.
 
 use super::blocks::check_offsets;
 use crate::levels::{ArrayClass, Fibers, LevelData, array_prim};
@@ -140,7 +140,8 @@ pub(crate) fn check_has_positions(name: &str, found: u64, positions: u64) -> Res
     Err(format!("{name} must have {positions} {elements}, one for each position, found {found}"))
 }
 
-/// Returns the fibers that a level with runs of equal coordinates passes to the next level.
+/// Returns the fibers that a level passes to the next level: one fiber for each position if the
+/// level is unique, otherwise one for each run of equal coordinates.
 pub(crate) fn child_fibers(format: LevelFormat, positions: u64, runs: Vec<Range<u64>>) -> Fibers {
     if format.unique { Fibers::single(positions) } else { Fibers::runs(positions, runs) }
 }
@@ -170,7 +171,8 @@ pub(crate) fn tally(idx: Indices<'_>, fiber: Range<u64>, counts: &mut [u32]) -> 
     fiber.end - fiber.start
 }
 
-/// Returns the first run of `coordinate` in `idx[fiber]`.
+/// Returns the first run of `coordinate` in `idx[fiber]`; `None` if the coordinate is not there.
+/// With `ordered`, the coordinates must ascend.
 pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
     let start = if ordered {
         lower_bound(fiber.clone(), |k| idx.get(k) < coordinate)

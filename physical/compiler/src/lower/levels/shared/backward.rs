@@ -1,8 +1,8 @@
 //! Backward reads of levels that list their coordinates: from the last entry to the first.
 //!
-//! `r` is one past the current entry. `q` is the position of the current entry, as in forward
-//! reads, so reads in both directions have the same child. Coordinates are negated, so that they
-//! ascend.
+//! `r` is one past the current entry, or past the current run of equal coordinates. `q` is the
+//! position of this entry, or of the first one of the run, as in forward reads, so reads in both
+//! directions have the same child. Coordinates are negated, so that they ascend.
 
 use super::list::ListEntries;
 use crate::assembly::Stmt;
@@ -28,7 +28,7 @@ impl ListEntries {
         self.descending(cx, at, r, (Looplet::Run(AccessCursor::Fiber(child)), Protocol::Walk))
     }
 
-    /// Returns the looplet of entries with the given child.
+    /// Returns the looplet of entries with the given child, which is mirrored here.
     pub(crate) fn backward_of(&self, cx: &mut Cx<'_>, at: LevelId, child: &Looplet, protocol: Protocol) -> Looplet {
         let child = mirror(child, &self.dimension).expect("the looplet at an entry does not step");
         let r = cx.new_local("r", Prim::I64);

@@ -1,8 +1,8 @@
-//! Joining of adjacent runs whose children are fibers: the data written below the second run is
-//! compared with the data below the first run and, if equal, rolled back.
+//! Joining of adjacent runs with equal children. If the children are fibers, the data written below
+//! the second run is compared with the data below the first run and, if equal, rolled back.
 //!
-//! A level kind that supports joining implements [`Comparable`], which compares fibers while the
-//! tensor is being written. Rolling back restores only the counters of the levels below. The
+//! A level kind that may be below such runs implements [`Comparable`], which compares fibers while
+//! the tensor is being written. Rolling back restores only the counters of the levels below. The
 //! rolled-back data stays in memory, so all memory is reset before it is used.
 
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
@@ -83,8 +83,8 @@ impl RunJoin {
         SavedCounters(pairs)
     }
 
-    /// Sets `same` to false if the children at the adjacent positions `before` and `q` differ. Both
-    /// children are completely written.
+    /// Sets `same` to false if the children at the adjacent positions `before` and `q` differ or
+    /// cannot be compared. Both children are completely written.
     pub(crate) fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (before, q): (&Expr, &Expr), same: Local) {
         match self {
             RunJoin::Never => cx.assign(same, truth(false)),

@@ -147,7 +147,8 @@ impl ListEntries {
         Looplet::Thunk { preamble, body: Rc::new(Looplet::Stepper(Rc::new(stepper))), epilogue: Vec::new() }
     }
 
-    /// Returns the code that drops the entries from a coordinate on.
+    /// Returns the code that drops the entries from a coordinate on; `None` if the end of the
+    /// entries is not a local.
     fn limit(&self) -> Option<SeekFn> {
         let (q, idx) = (self.q, self.idx);
         let Expr::Local(end) = self.end else { return None };

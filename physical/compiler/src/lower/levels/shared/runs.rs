@@ -3,8 +3,8 @@
 //! During writing, `open` is the fiber being written, and `covered` is one past the last coordinate
 //! of its last run. Moving on to a fiber completes all fibers before it, so `ptr` always describes
 //! complete fibers. A run is counted only after a value was written below it. A write to a fiber
-//! before `open` reuses the position of a fiber that was not written. A run whose child equals the
-//! child of the previous run joins the previous run: see [`super::join`].
+//! before `open` reuses the position of a fiber that was not written. A run that adjoins the
+//! previous run and has an equal child joins the previous run: see [`super::join`].
 
 use super::join::{self, RunJoin, SavedCounters, compare_each, compare_entry};
 use super::list::positions;
