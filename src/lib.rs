@@ -83,7 +83,7 @@ mod warm_up;
 
 pub use array::{
     Array, ArrayError, Axes, Builder, Cause, Contraction, DuplicatePolicy, Index, Operand, Overlap, RangeValue,
-    ScheduledArray, Side, SortOrder, Unique, Value,
+    ScheduledArray, Side, SortOrder, Unique, Value, WithRespectTo, wrt,
 };
 #[cfg(feature = "files")]
 pub use array::{CoordinateNames, FileScan, RandomArray};

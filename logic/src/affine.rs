@@ -1,4 +1,5 @@
-//! Affine forms over fields, and subscripts: the coordinate at which an access reads a mode.
+//! Affine forms over fields and parameters, subscripts (the coordinates at which accesses read
+//! modes), and a test of the order of mixed-radix numbers.
 
 use crate::dtype::Prim;
 use crate::field::{Alias, Field};
@@ -6,9 +7,9 @@ use crate::format::{Format, TensorType};
 use crate::scalar::Scalar;
 use std::fmt;
 
-/// The form `constant + sum of coefficient * parameter + sum of coefficient * field`. Window,
-/// offset, stride, reverse, toeplitz, split and diagonal are all of this form. Parameters and terms
-/// are sorted and have non-zero coefficients.
+/// The form `constant + sum of coefficient * parameter + sum of coefficient * field`. The index
+/// maps window, offset, stride, reverse, toeplitz, split and diagonal all read at subscripts of this
+/// form. Parameters and terms are sorted and have non-zero coefficients.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Affine {
     /// Constant term.
@@ -120,8 +121,8 @@ impl Affine {
     }
 
     /// Returns `quotient` and `rest` with `form = by * quotient + rest`. The divisor `by` is
-    /// positive. The quotient has all parameters and terms whose coefficients are multiples of
-    /// `by`, and the constant of the rest is in `0..by`.
+    /// positive. All parameters and terms whose coefficients are multiples of `by` go to the
+    /// quotient, the others to the rest. The constant of the rest is in `0..by`.
     pub fn divide(&self, by: i64) -> (Affine, Affine) {
         let (parameters, other_parameters) = divide(&self.parameters, by);
         let (terms, other_terms) = divide(&self.terms, by);
@@ -165,7 +166,7 @@ impl Affine {
 /// A list of coefficients.
 type Coefficients<T> = Vec<(T, i64)>;
 
-/// Returns the sum of two lists of coefficients.
+/// Returns the sum of two sorted lists of coefficients, without zeros; `None` on overflow.
 fn sum<T: Ord + Clone>(a: &[(T, i64)], b: &[(T, i64)]) -> Option<Coefficients<T>> {
     let mut sum = a.to_vec();
     for (name, c) in b {
@@ -178,7 +179,7 @@ fn sum<T: Ord + Clone>(a: &[(T, i64)], b: &[(T, i64)]) -> Option<Coefficients<T>
     Some(sum)
 }
 
-/// Returns a list of coefficients times a constant.
+/// Returns a list of coefficients times a constant; `None` on overflow.
 fn scaled<T: Clone>(coefficients: &[(T, i64)], factor: i64) -> Option<Coefficients<T>> {
     let coefficients = if factor == 0 { &[][..] } else { coefficients };
     coefficients.iter().map(|(name, c)| Some((name.clone(), c.checked_mul(factor)?))).collect()
@@ -198,7 +199,8 @@ impl fmt::Display for Parameter {
 }
 
 impl fmt::Display for Affine {
-    /// Writes `i`, `3`, `(+ i 1)`, `(+ (* 4 io) ii)`.
+    /// Writes `i`, `3`, `(+ i 1)` or `(+ ii (* 4 io))`: the terms, the parameters, then the
+    /// constant.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let terms = self.terms.iter().map(|(field, c)| (field.to_string(), c));
         let parameters = self.parameters.iter().map(|(parameter, c)| (parameter.to_string(), c));
@@ -217,7 +219,7 @@ impl fmt::Display for Affine {
 /// The coordinate at which an access reads a mode.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Subscript {
-    /// An affine form of fields.
+    /// An affine form.
     Affine(Affine),
     /// An affine form divided by a block size, rounded down.
     Outer(Affine, u64),
@@ -282,7 +284,7 @@ impl Subscript {
 
     /// Returns inclusive bounds of the value, where every field and parameter ranges over
     /// `0..size`. Returns `None` if a field has no size, if a field or parameter has size zero, or
-    /// if a bound or the block size of [`Subscript::Inner`] exceeds `i64`.
+    /// if a bound of the form or the block size of [`Subscript::Inner`] exceeds `i64`.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
         let parameters = self.form().parameters.iter().map(|(parameter, c)| (Some(parameter.size), c));
@@ -330,8 +332,8 @@ impl fmt::Display for Subscript {
 /// Returns whether mixed-radix numbers ascend if their digits ascend lexicographically: the step of
 /// each digit exceeds the largest number that the digits after it can form. `digits` has the step
 /// and the number of values of each digit, the outermost digit first. The number of values of the
-/// outermost digit does not matter. If the number of values of another digit is unknown, the result
-/// is false.
+/// outermost digit does not matter. If the number of values of another digit is unknown, or these
+/// digits can form a number above `i64::MAX`, the result is false.
 ///
 /// ```
 /// use redpoll_logic::is_ascending_mixed_radix;

@@ -1,5 +1,5 @@
-//! Congruence of plans: equality up to the names of inputs. Congruent plans can share a compiled
-//! plan.
+//! Congruence of plans: equality up to the names of inputs, and the lists of these inputs.
+//! Congruent plans can share a compiled form.
 
 use crate::affine::{Parameter, Subscript};
 use crate::expr::{Expr, IndexMap, Node};

@@ -77,7 +77,7 @@ impl Prim {
         }
     }
 
-    /// Returns the primitive with the given name.
+    /// Returns the primitive with the given name; `None` if no primitive has that name.
     pub fn from_name(name: &str) -> Option<Prim> {
         Prim::ALL.into_iter().find(|p| p.name() == name)
     }

@@ -1,4 +1,4 @@
-//! Errors in expressions, plans and their text.
+//! Errors in expressions, plans and their text, and [`plural`] for messages.
 
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
@@ -33,16 +33,24 @@ pub enum Error {
         /// Up to three known names that are similar to the name; may be empty.
         similar: Vec<String>,
     },
-    /// An operator whose arguments do not fit its signature.
+    /// An operator that does not fit its arguments, has an invalid definition, or faulted.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// An operator that faulted while a constant was computed.
+    /// An operator that faulted on fill values, or in the reference interpreter.
     #[error("in {location}: {fault}")]
     Fault {
         /// Description of the location.
         location: String,
         /// The fault.
         fault: Fault,
+    },
+    /// A node or value without a derivative.
+    #[error("no derivative of {name}: {reason}")]
+    NoDerivative {
+        /// Name of the node, operator or tensor.
+        name: String,
+        /// The reason.
+        reason: String,
     },
     /// A field with two different sizes.
     #[error(
@@ -102,11 +110,11 @@ pub enum Error {
     Fold {
         /// The operator.
         op: String,
-        /// Verb of the node: fold or scan.
+        /// Verb of the node: fold, aggregate or scan.
         node: &'static str,
         /// Dtype of the values.
         dtype: DType,
-        /// The reason, and advice to the author.
+        /// The reason, with advice to the author if there is any.
         reason: String,
     },
     /// A read that may be out of bounds.
@@ -140,12 +148,13 @@ pub enum Error {
         /// Description of the broken rule.
         problem: String,
     },
-    /// An input of a plan that is missing or does not match its type.
+    /// An input of a plan that is missing, does not match its type or the range of its parameter,
+    /// or has a mode whose size exceeds `i64::MAX`.
     #[error("input `{alias}`: {problem}")]
     Input {
         /// The input.
         alias: Alias,
-        /// Description of the mismatch.
+        /// Description of the problem.
         problem: String,
     },
     /// A tensor, or the extent of a fold, that is too large for the dense interpreter.

@@ -1,4 +1,4 @@
-//! Names: fields of Logic tables and aliases of queries.
+//! Names: fields of Logic tables, and aliases of tensors.
 
 use rustc_hash::FxHasher;
 use std::borrow::Borrow;

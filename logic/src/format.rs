@@ -1,5 +1,5 @@
-//! Format descriptors: the levels that store a tensor, and the mapping from tensor modes to storage
-//! modes.
+//! Types of tensors, and their formats: the levels that store a tensor, and the mapping from tensor
+//! modes to storage modes.
 //!
 //! A [`Format`] is a list of levels over *storage modes*, outermost first, and a leaf. One
 //! [`StorageMode`] per level says which coordinate of the tensor the level stores: CSR has two
@@ -12,7 +12,7 @@ use crate::scalar::Scalar;
 /// The storage below the last level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LeafKind {
-    /// One value per position; a struct dtype has one buffer per member.
+    /// One value per position; a struct dtype has one buffer per primitive ([`DType::prims`]).
     Element,
     /// No values: a stored coordinate is `true`, the fill value is `false`.
     Pattern,
@@ -41,8 +41,8 @@ pub enum StorageMode {
         /// Coordinates per block, at least 1.
         block: u64,
     },
-    /// The number of a diagonal, `i[mode] - i[by] + shape[by] - 1`. Every diagonal has an entry for
-    /// each coordinate of `by`; the entries with `i[mode]` out of bounds are padding.
+    /// The number of a diagonal, `i[mode] - i[by] + shape[by] - 1`. A diagonal has one place for
+    /// each coordinate of `by`; places with `i[mode]` out of bounds are padding.
     Skew {
         /// Tensor mode.
         mode: usize,

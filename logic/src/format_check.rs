@@ -1,4 +1,5 @@
-//! Validation of [`Format`]s and [`TensorType`]s.
+//! Validation of [`Format`]s and [`TensorType`]s, and the tensor coordinates and padding that
+//! belong to storage coordinates.
 
 use crate::dtype::DType;
 use crate::format::{Format, LeafKind, StorageMode, TensorType};
@@ -18,7 +19,8 @@ pub enum FormatError {
         /// Number of storage modes.
         modes: usize,
     },
-    /// A tensor mode is not determined exactly once by the storage modes.
+    /// A tensor mode is not determined exactly once by the storage modes, or has an invalid block
+    /// size.
     #[error(
         "mode {mode} must be stored whole, as an outer part followed by an inner part of the same block, or skewed by a \
          mode that is stored whole; found: {found}"
@@ -46,7 +48,7 @@ pub enum FormatError {
         /// Index of the level.
         level: usize,
     },
-    /// A non-unique level passes ranges of positions to a level that cannot take them.
+    /// A non-unique level passes ranges of positions to a level or leaf that cannot take them.
     #[error("level {level} is non-unique, so level {below} must be a singleton, found {found}", below = level + 1)]
     NonUnique {
         /// Index of the level.
@@ -98,11 +100,11 @@ pub enum FormatError {
 }
 
 impl Format {
-    /// Checks that the levels can be nested in this order, and that they determine every tensor
-    /// mode exactly once.
+    /// Checks that the levels can be nested in this order, that they determine every tensor mode
+    /// exactly once, and that a pattern leaf lies below a level that lists coordinates.
     ///
     /// # Errors
-    /// Returns the first broken rule, with its level or mode.
+    /// Returns the first broken rule.
     pub fn validate(&self) -> Result<(), FormatError> {
         if self.levels.len() != self.modes.len() {
             return Err(FormatError::ModeCount { levels: self.levels.len(), modes: self.modes.len() });
@@ -130,7 +132,7 @@ impl Format {
                 if (1..=i64::MAX as u64).contains(&a) {
                     return Ok(());
                 }
-                format!("a block size of {a}")
+                format!("a block size of {a}, expected 1 to 2^63 - 1")
             }
             [StorageMode::Outer { block: a, .. }, StorageMode::Inner { block: b, .. }] => {
                 format!("block sizes of {a} and {b}")
@@ -187,8 +189,9 @@ impl Format {
         }
     }
 
-    /// Returns whether a tensor of the given shape has padding: storage coordinates outside the
-    /// tensor. Skewed modes and blocks that do not divide the dimension cause padding.
+    /// Returns whether a tensor of the given shape may have padding: storage coordinates outside
+    /// the tensor. Blocks that do not divide the dimension cause padding. So does a mode that is
+    /// skewed by a mode with more than one coordinate.
     pub fn has_padding(&self, shape: &[u64]) -> bool {
         self.modes.iter().any(|m| match *m {
             StorageMode::Outer { mode, block } => !shape[mode].is_multiple_of(block),
@@ -199,7 +202,8 @@ impl Format {
 }
 
 impl TensorType {
-    /// Checks the format, and that shape, dtype and fill value agree with it.
+    /// Checks the format and the limits of dimensions, and that the shape, the dtype and the fill
+    /// value agree with the format and with each other.
     ///
     /// # Errors
     /// Returns the first broken rule.
@@ -251,7 +255,8 @@ mod tests {
         assert_eq!(found, expect);
     }
 
-    /// Asserts that nestings of levels that lowering cannot read are rejected.
+    /// Asserts that a format is rejected if lowering cannot read its nesting of levels, or if it
+    /// does not store each mode once.
     #[test]
     fn formats_are_checked() {
         let list = LevelFormat::new(SparseList);
@@ -272,7 +277,7 @@ mod tests {
         check(&[dense, dense], &[i, i], &format!("{once}whole, whole"));
         check(&[dense, dense], &[inner(2), outer(2)], &format!("{once}the inner part further out than the outer part"));
         check(&[dense, dense], &[outer(2), inner(3)], &format!("{once}block sizes of 2 and 3"));
-        check(&[dense, dense], &[outer(0), inner(0)], &format!("{once}a block size of 0"));
+        check(&[dense, dense], &[outer(0), inner(0)], &format!("{once}a block size of 0, expected 1 to 2^63 - 1"));
         check(&[dense], &[outer(2)], &format!("{once}outer of blocks of 2"));
         check(&[list, dense], &[skew(1, 0), i], "valid");
         check(&[dense, list], &[j, skew(0, 1)], "valid");

@@ -34,7 +34,7 @@ pub enum WriteMethod {
 }
 
 impl WriteMethod {
-    /// Returns whether a coordinate may be written in any order, and repeatedly.
+    /// Returns whether coordinates may be written in any order, and each repeatedly.
     pub fn is_random(self) -> bool {
         self != WriteMethod::Append
     }
@@ -45,7 +45,8 @@ impl WriteMethod {
 pub enum WalkStep {
     /// The next element of `idx`, without a further test.
     Element,
-    /// Another step, which tests for the end of a block or run, for a flag, or for padding.
+    /// Any other step, such as one that tests for the end of a block or run, for a flag, or for
+    /// padding.
     Other,
 }
 
@@ -174,8 +175,8 @@ macro_rules! level_kinds {
                 lookup: Lookup::Direct,
             };
 
-            /// The stored coordinates of each fiber, padded with the dimension to the length of the
-            /// longest fiber (ELL).
+            /// The stored coordinates of each fiber, padded with the dimension to one length for
+            /// all fibers (ELL).
             FixedWidth "fixed-width" = LIST { compact: false };
         }
     };
@@ -216,7 +217,7 @@ impl LevelKind {
         &TRAITS[self as usize]
     }
 
-    /// Returns the kind with the given name.
+    /// Returns the kind with the given name; `None` if no kind has that name.
     pub fn from_name(name: &str) -> Option<LevelKind> {
         LevelKind::all().find(|kind| kind.traits().name == name)
     }

@@ -2,8 +2,8 @@
 //!
 //! This crate defines dtypes and [`Scalar`]s, [`Field`]s, operators and their properties ([`Op`]),
 //! Logic expressions and plans, format descriptors ([`Format`]), and physical plans, the output of
-//! the optimizer. It also contains the text form, the verifier and the reference interpreter. It
-//! does no IO and has no unsafe code.
+//! the optimizer. It also contains the text forms, the verifiers and the interpreters of both kinds
+//! of plans, and the interface for statistics of tensors. It does no IO and has no unsafe code.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ pub mod expr;
 mod field;
 pub mod format;
 mod format_check;
+pub mod gradient;
 pub mod interp;
 mod level;
 pub mod literal;

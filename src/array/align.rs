@@ -6,7 +6,7 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Subscript};
 use std::collections::HashMap;
 
-/// Applies an operator elementwise to aligned arrays.
+/// Aligns arrays and applies an operator to their elements.
 pub(crate) fn map(op: impl Into<Op>, states: &[ArrayState]) -> Result<ArrayState, Cause> {
     let (exprs, style) = align(states)?;
     let expr = Expr::mapjoin(op, exprs)?;
@@ -27,8 +27,9 @@ pub(crate) fn order_positions(expr: Expr) -> Result<Expr, Cause> {
     Ok(expr.reorder(ordered)?)
 }
 
-/// Returns the expressions of the arrays. Modes that are aligned get the same field, on which the
-/// expressions join.
+/// Returns expressions of the arrays in which aligned modes have the same field, so that the
+/// expressions join on this field. Numbered modes are aligned by [`broadcast`], named modes by
+/// their names.
 pub(crate) fn align(states: &[ArrayState]) -> Result<(Vec<Expr>, ModeStyle), Cause> {
     let with_modes = || states.iter().filter(|s| s.rank() > 0);
     let Some(named) = with_modes().find(|s| s.style == ModeStyle::Named) else {
@@ -77,9 +78,9 @@ fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
 }
 
 /// Labels the modes of arrays. A mode of size 1 is broadcast, that is, read at coordinate 0, if
-/// another mode with its label has another size. The error reports a mode by its distance from the
-/// last mode. If the sizes of modes with one label may differ, these modes must therefore have
-/// equal distances.
+/// another mode with its label has another size. The error reports a mode by its number from the
+/// end, which is 1 for the last mode. Modes with one label must therefore have the same number from
+/// the end, unless their sizes are known to be equal.
 ///
 /// # Errors
 /// Fails if modes of one label have different sizes other than 1.

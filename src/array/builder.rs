@@ -129,7 +129,8 @@ impl<T: Value> Builder<T> {
         Builder { duplicates, ..self }
     }
 
-    /// Adds a value at the given coordinates.
+    /// Adds a value at the given coordinates. Unless there is one coordinate for each mode, the
+    /// value is not added, and [`Builder::build`] returns an array that carries the error.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -65,8 +65,8 @@ impl Session {
     /// given schedules.
     ///
     /// A run that fails because of its memory limit or a device may succeed without the kept
-    /// tensors that it reads. After such a failure, the kept tensors are evicted, and the run
-    /// starts again.
+    /// tensors that it reads. After such a failure, the kept tensors that can be computed again are
+    /// evicted. If there are any, the plan runs a second time.
     pub(super) fn evaluate(
         &self,
         states: &[ArrayState],
@@ -126,9 +126,10 @@ struct ArrayPlan {
     bindings: Bindings,
     /// The kept tensors among the bindings.
     kept: Vec<Arc<KeptTensor>>,
-    /// The lifted constants: numbers that the plan reads as inputs.
+    /// The lifted constants: constants of the expressions that became inputs of the plan.
     constants: Vec<LiftedConstant>,
-    /// The results that get another fill value than in the plan, with the new fill values.
+    /// The results whose fill values differ from those in the plan, with the fill values that the
+    /// results get.
     fills: Vec<(Alias, Scalar)>,
 }
 

@@ -34,7 +34,8 @@ impl Session {
 }
 
 impl Array {
-    /// Computes the array and keeps its tensor, which later expressions read.
+    /// Computes the array and keeps its tensor, which later expressions read. The tensor of a
+    /// number whose dtype still adapts (see [`Array::number`]) is not kept.
     ///
     /// By default, nothing is kept: each call of [`Array::collect`] computes the array again, and
     /// an expression is fused with its readers, so that `y.sum(..)` never stores `y`. After a call
@@ -46,7 +47,8 @@ impl Array {
     /// them is dropped or computed itself. Until then, the tensor counts against the memory limit
     /// of the session. If the limit is reached, the least recently read tensors are evicted, and
     /// expressions that need an evicted tensor compute it again. For this, the inputs of the array
-    /// are kept as well. To keep only a tensor, collect the array and make a new array with
+    /// are kept as well. A tensor is never evicted if computing it again would take a chain of more
+    /// than 16 computed arrays. To keep only a tensor, collect the array and make a new array with
     /// [`Session::array`].
     ///
     /// Kept tensors do not change the values, dtypes, fill values and requested formats of results,
@@ -71,7 +73,8 @@ impl Array {
         Ok(self.session.compute_all([self])?.swap_remove(0))
     }
 
-    /// Keeps `tensor`, which the session has computed, as the tensor of the array.
+    /// Keeps `tensor`, which the session has computed, as the tensor of the array. Does nothing if
+    /// the array is an input or a number.
     pub(super) fn keep(&self, session: &Session, tensor: &Tensor) {
         let mode = session.config().optimizer.float_mode;
         self.state.replace(|state| {

@@ -1,4 +1,4 @@
-//! Arrays without stored data (constants and ranges), and unit matrices.
+//! Arrays without stored data (constants and ranges), grids of vectors, and unit matrices.
 
 use super::error::Cause;
 use super::state::{ArrayState, ModeStyle, positions};
@@ -72,7 +72,7 @@ impl Session {
                 return Err(Cause::Shape("the step of a range must not be 0".to_owned()));
             }
             let size = T::count(start, stop, step)
-                .ok_or_else(|| Cause::Shape("the number of elements does not fit 64 bits".to_owned()))?;
+                .ok_or_else(|| Cause::Shape("the number of elements is NaN or at least 2^63".to_owned()))?;
             steps(size, &Expr::literal(start), &Expr::literal(step))
         })
     }
@@ -128,9 +128,9 @@ impl Session {
         })
     }
 
-    /// Returns the matrix with ones where `column = row + k`, and fill value zero. The matrix is
-    /// stored with compressed rows up to 2^24 rows; above that, it is a map of coordinates without
-    /// stored rows.
+    /// Returns the matrix with ones where `column = row + k`, and fill value zero. A matrix of at
+    /// most 2^24 rows is stored with compressed rows. A larger matrix is an expression over
+    /// coordinates, which stores no rows.
     ///
     /// ```
     /// use redpoll::logic::Prim;
@@ -145,7 +145,7 @@ impl Session {
             return self.array_from_state("eye", || unit_matrix(self, rows, columns, k, prim));
         }
         let location = Location::caller();
-        // The diagonal starts below row 0 or right of column 0.
+        // The diagonal starts at row `down` and column `right`, at least one of which is 0.
         let (down, right) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
         let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
         let build = || -> Result<Tensor, Cause> {
@@ -172,7 +172,7 @@ impl Session {
 
 /// A type of the numbers of [`Session::arange`]: `i64` or `f64`.
 pub trait RangeValue: Value {
-    /// Returns the number of values before `stop`, or `None` if the number is too large.
+    /// Returns the number of values before `stop`, or `None` if the number is too large or NaN.
     #[doc(hidden)]
     fn count(start: Self, stop: Self, step: Self) -> Option<u64>;
 }

@@ -38,8 +38,8 @@ pub(super) fn differences(
     }
 }
 
-/// Computes `d[i] = sum(w[k] * x[i + k], k)`, where `w[k]` is the coefficient of `x^k` in
-/// `(x - 1)^order`.
+/// Computes `d[i] = sum(w[k] * x[i + k], k)`, where `w[k]` is the coefficient of `z^k` in
+/// `(z - 1)^order`.
 fn weighted_sum(
     session: &Session,
     state: &ArrayState,
@@ -68,7 +68,7 @@ fn weighted_sum(
     ArrayState { sources, ..state.clone() }.number_modes(sum.cast(dtype)?, &positions(state.rank()))
 }
 
-/// Returns the coefficients of `(x - 1)^order` in ascending order of the powers of `x`.
+/// Returns the coefficients of `(z - 1)^order` in ascending order of the powers of `z`.
 fn coefficients<T: Copy + Default>(order: usize, one: T, subtract: impl Fn(T, T) -> T) -> Vec<T> {
     let mut row = vec![one];
     for _ in 0..order {

@@ -5,8 +5,9 @@ use std::fmt;
 
 impl fmt::Display for Array {
     /// Computes the array and writes its tensor: shape, dtype, fill value and format, and then the
-    /// values. The middle of a large array is left out, and `{:.3}` writes three decimals. If the
-    /// array cannot be computed, the error is written instead. The debug format computes nothing.
+    /// values. The tensor of an array without modes is written as its value alone. The middle of a
+    /// large array is left out, and `{:.3}` writes three decimals. If the array cannot be computed,
+    /// the error is written instead. The debug format computes nothing.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -22,7 +23,8 @@ impl fmt::Display for Array {
 }
 
 impl fmt::Debug for Array {
-    /// Writes shape, dtype and fill value, and computes nothing.
+    /// Writes shape, dtype and fill value, or the error of an operation that could not be applied.
+    /// Computes nothing.
     ///
     /// ```
     /// let session = redpoll::Session::default();

@@ -59,7 +59,8 @@ fn title(node: &Node) -> String {
     }
 }
 
-/// Returns the dtype of an expression and the size of each field as text.
+/// Returns the dtype and the fields of an expression as text, with the size of a field where the
+/// size is known.
 fn type_label(expr: &Expr) -> String {
     let info = expr.info();
     let size = |(field, size): (&Field, &Option<u64>)| match size {

@@ -1,5 +1,6 @@
-//! Elementwise functions: user-defined operators, the operators of Rust, selection, clamping,
-//! casts, and functions of signs and logarithms.
+//! Elementwise functions that the table in `functions.rs` does not list: application of any
+//! operator, the operators of Rust, selection, clamping, casts, and functions of signs and
+//! logarithms.
 
 use super::align::map;
 use super::error::Cause;
@@ -35,7 +36,8 @@ impl Array {
         self.combine("apply", &others, |states| map(op, states))
     }
 
-    /// Selects the element of `yes` where this array is nonzero, and the element of `no` elsewhere.
+    /// Selects the element of `yes` where this array is nonzero or true, and the element of `no`
+    /// elsewhere.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -97,7 +99,8 @@ impl Array {
     pub fn logaddexp(&self, other: impl Into<Operand>) -> Array {
         self.combine("logaddexp", &[other.into()], |states| {
             let zero = ArrayState::number(0.0);
-            // Integer operands are converted to floats, because a difference of integers may wrap.
+            // If no operand is a float, the operands are converted first, because a difference of
+            // integers may wrap.
             let integers = !states.iter().any(|s| s.prim().is_some_and(Prim::is_float));
             let floats = states.iter().map(|s| if integers { s.to_float() } else { Ok(s.clone()) });
             let states = &floats.collect::<Result<Vec<ArrayState>, Cause>>()?[..];

@@ -44,7 +44,8 @@ pub enum Cause {
     NamedSizes {
         /// The name.
         name: Field,
-        /// The numbers of the operands, from 1. The array whose method was called is the first.
+        /// The numbers of the operands, from 1. If the operation is a method of an array, this
+        /// array is operand 1.
         operands: [usize; 2],
         /// The shapes of the operands.
         shapes: [Vec<u64>; 2],
@@ -70,7 +71,7 @@ pub enum Cause {
         /// The number of modes of the array.
         rank: usize,
     },
-    /// An axis given twice.
+    /// A mode that the axes select twice, by the number of the mode.
     #[error("axis {0} is given twice")]
     RepeatedAxis(i64),
     /// An unknown name of a mode.
@@ -81,7 +82,7 @@ pub enum Cause {
         /// The names of the modes of the array; empty if the modes are numbered.
         names: Vec<Field>,
     },
-    /// Shapes that the operation does not accept.
+    /// Shapes, dtypes or values that the operation does not accept.
     #[error("{0}")]
     Shape(String),
     /// An operation by position on an array with named modes.
@@ -131,7 +132,7 @@ pub(super) fn name_list(names: &[Field]) -> String {
 
 fn known_modes(names: &[Field]) -> String {
     match names {
-        [] => "the array has no named modes; `at` names them".to_owned(),
+        [] => "the array has no named modes; name its modes with `at`".to_owned(),
         names => format!("the modes are named {}", name_list(names)),
     }
 }

@@ -1,4 +1,5 @@
-//! Conversion of arrays from and to Arrow record batches and lists of entries.
+//! Conversion of arrays from and to Arrow record batches, and to lists of entries and of
+//! coordinates.
 
 use super::Array;
 use super::builder::DuplicatePolicy;
@@ -61,7 +62,7 @@ impl Array {
     ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if the number of names differs from the number of
-    /// modes, or names repeat.
+    /// modes, names repeat, or a name is `value`.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
         Ok(self.collect()?.to_record_batch(names)?)
     }

@@ -18,7 +18,7 @@ impl Session {
     /// see [`datasets`](crate::datasets). [`Session::scan`] takes options.
     ///
     /// The memory of the array counts against the limit of the session. Values at equal coordinates
-    /// are added.
+    /// are added; booleans are or-ed.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -178,7 +178,8 @@ impl FileScan {
     }
 
     /// Numbers the coordinates of an edge list separately in each mode, as for users and items. By
-    /// default, both modes of a matrix index the same set of vertices, so the matrix is square.
+    /// default, both modes of a matrix index the same set of vertices, so the matrix is square,
+    /// unless a comment in the file says otherwise.
     ///
     /// [`Session::scan`] has an example.
     pub fn vertices_per_mode(mut self) -> FileScan {
@@ -230,7 +231,8 @@ impl FileScan {
     /// Returns the array, whose file is read by the first plan that needs the values. Shape and
     /// dtype come from the header. The file is read immediately if its extension belongs to a
     /// format without a header (`.tns`, `.csv`, `.tsv`) or is unknown, or if a file format is set.
-    /// The file is also read immediately if another dtype is set and the fill value is not zero.
+    /// The file is also read immediately if another dtype is set, and the file contains structs or
+    /// its fill value is not zero.
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.

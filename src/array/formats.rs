@@ -1,4 +1,5 @@
-//! Formats as constraints on the storage of results.
+//! Constraints on the storage of results: formats, fill values, and whether computed values that
+//! equal the fill value are stored.
 
 use super::Array;
 use redpoll_logic::{ComputedFills, Format, Scalar};

@@ -1,4 +1,5 @@
-//! Table of the elementwise functions: name, operator, documentation and a tested example.
+//! Table of the elementwise functions that apply one operator: name, operator, documentation and a
+//! tested example.
 //!
 //! Functions of the Python Array API standard have the names that the standard gives them. Operands
 //! are aligned, and dtypes promote as in the standard. A number takes the dtype of the array,
@@ -49,7 +50,7 @@ macro_rules! functions {
 }
 
 functions! { unary:
-    abs Abs "Computes the absolute value." [-2, 3] => i32: [2, 3];
+    abs Abs "Computes the absolute value; integers wrap." [-2, 3] => i32: [2, 3];
     acos Acos "Computes the arc cosine." [1.0] => f64: [0.0];
     acosh Acosh "Computes the inverse hyperbolic cosine." [1.0] => f64: [0.0];
     asin Asin "Computes the arc sine." [0.0] => f64: [0.0];
@@ -78,7 +79,7 @@ functions! { unary:
     negative Neg "Computes the negation, as `-x`; integers wrap." [1, -2] => i32: [-1, 2];
     reciprocal Reciprocal "Computes `1 / x`." [4.0] => f64: [0.25];
     round Round "Rounds to the nearest integer, ties to even; integers are unchanged." [0.5, 1.5, -1.2] => f64: [0.0, 2.0, -1.0];
-    sign Sign "Returns the sign as -1, 0 or 1." [-7, 0, 3] => i32: [-1, 0, 1];
+    sign Sign "Returns the sign as -1, 0 or 1, or NaN for NaN." [-7, 0, 3] => i32: [-1, 0, 1];
     sin Sin "Computes the sine." [0.0] => f64: [0.0];
     sinh Sinh "Computes the hyperbolic sine." [0.0] => f64: [0.0];
     sqrt Sqrt "Computes the square root." [9.0] => f64: [3.0];
@@ -95,9 +96,9 @@ functions! { binary:
     add_saturating AddSat "Computes the sum; integers saturate." [i8::MAX] [1i8] => i8: [127];
     atan2 Atan2 "Computes the angle of a point. This array holds the second coordinate of the point, and the operand holds the first." [0.0] [1.0] => f64: [0.0];
     bitwise_and BitAnd "Computes the bitwise and, as `x & y`." [6, 5] [3, 4] => i32: [2, 4];
-    bitwise_left_shift Shl "Shifts the bits left, as `x << y`." [1, 3] [4, 1] => i32: [16, 6];
+    bitwise_left_shift Shl "Shifts the bits left, as `x << y`. A shift by the number of bits or more gives 0." [1, 3] [4, 1] => i32: [16, 6];
     bitwise_or BitOr "Computes the bitwise or, as `x | y`." [6, 5] [3, 2] => i32: [7, 7];
-    bitwise_right_shift Shr "Shifts the bits right, as `x >> y`." [16, -3] [4, 1] => i32: [1, -2];
+    bitwise_right_shift Shr "Shifts the bits right, as `x >> y`. A shift by the number of bits or more gives copies of the sign bit." [16, -3] [4, 1] => i32: [1, -2];
     bitwise_xor BitXor "Computes the bitwise exclusive or, as `x ^ y`." [6, 5] [3, 5] => i32: [5, 0];
     choose Choose "Returns `x`, or `y` where `x` is zero." [0, 5] [7, 8] => i32: [7, 5];
     coalesce Coalesce "Returns `x`, or `y` where `x` is NaN." [1.0] [7.0] => f64: [1.0];
@@ -105,7 +106,7 @@ functions! { binary:
     divide Div "Computes the quotient, as `x / y`; integers are divided in `f64`. In the default float mode, 0 divided by anything is 0; see `FloatMode`." [1, 6] [4, 3] => f64: [0.25, 2.0];
     equal Eq "Returns whether `x` equals `y`." [1, 2] [1, 3] => bool: [true, false];
     floor_divide FloorDiv "Computes the quotient rounded down. An integer divided by 0 is 0. In the default float mode, 0 divided by anything is 0." [7, -7] [2, 2] => i32: [3, -4];
-    fmod Fmod "Computes the remainder with the sign of the dividend. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, -1];
+    fmod Fmod "Computes the remainder with the sign of the dividend. The remainder of an integer divided by 0 is 0. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, -1];
     greater Gt "Returns whether `x > y`." [1, 2] [1, 1] => bool: [false, true];
     greater_equal Ge "Returns whether `x >= y`." [1, 2] [1, 3] => bool: [true, false];
     nextafter Nextafter "Returns the next float after `x` in the direction of `y`." [1.0] [2.0] => f64: [1.0 + f64::EPSILON];
@@ -122,8 +123,8 @@ functions! { binary:
     multiply_checked MulChecked "Computes the product; integer overflow stops the run with an error." [2] [4] => i32: [8];
     multiply_saturating MulSat "Computes the product; integers saturate." [100i8] [2i8] => i8: [127];
     not_equal Ne "Returns whether `x` differs from `y`." [1, 2] [1, 3] => bool: [false, true];
-    pow Pow "Computes `x^y`; integers wrap." [2, 3] [5, 2] => i32: [32, 9];
-    remainder Rem "Computes `x % y`: the remainder of `floor_divide`, which has the sign of `y`. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, 2];
+    pow Pow "Computes `x^y`; integers wrap. For integers, a negative exponent gives 0, except for bases 1 and -1." [2, 3] [5, 2] => i32: [32, 9];
+    remainder Rem "Computes `x % y`: the remainder of `floor_divide`, which has the sign of `y`. The remainder of an integer divided by 0 is 0. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, 2];
     subtract Sub "Computes the difference, as `x - y`; integers wrap." [1, 2] [3, 1] => i32: [-2, 1];
     subtract_checked SubChecked "Computes the difference; integer overflow stops the run with an error." [5] [3] => i32: [2];
     subtract_saturating SubSat "Computes the difference; integers saturate." [i8::MIN] [1i8] => i8: [-128];

@@ -1,4 +1,5 @@
-//! Concatenation, repetition, reversal and padding along modes.
+//! Concatenation, stacks, splits, repetition, reversal, rotation and padding along modes; also
+//! masks on the coordinates of modes.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -96,7 +97,9 @@ impl Array {
         })
     }
 
-    /// Repeats the whole array, with one repetition count per mode.
+    /// Repeats the whole array, with one repetition count per mode. If the counts are fewer than
+    /// the modes, they apply to the last modes; if they are more, the array gets new modes in
+    /// front.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -216,7 +219,10 @@ impl Array {
                 let bounds = before.checked_neg().zip(end).filter(|(low, high)| high >= low);
                 let bounds = bounds.ok_or_else(|| {
                     let size = state.size(mode);
-                    Cause::Shape(format!("widths {before} and {after} crop more than mode {mode} of size {size} has"))
+                    Cause::Shape(format!(
+                        "widths {before} and {after} crop more than mode {mode} of size {size} has, or the padded size \
+                         does not fit 64 bits"
+                    ))
                 })?;
                 expr = expr.permissive(state.fields()[mode].clone(), bounds, value.clone())?;
             }

@@ -6,10 +6,11 @@
 //! expressions then read the [`Origin`] in place of the table. A session also finds kept tensors by
 //! the addresses of their original expressions, which arrays built before the computation contain.
 //!
-//! An origin reads the tensor of another computed array only if another owner keeps that tensor. So
-//! a loop that computes each array from the previous one keeps two tensors, not one per iteration.
-//! A chain of origins has at most [`MAX_DEPTH`] computed arrays: the array that would exceed this
-//! length is never computed again, so its tensor is never evicted.
+//! An origin does not keep the tensors of other computed arrays that can be computed again; it
+//! reads such a tensor only while another owner keeps the tensor. So a loop that computes each
+//! array from the previous one keeps two tensors, not one per iteration. A chain of origins has at
+//! most [`MAX_DEPTH`] computed arrays: the array that would exceed this length is never computed
+//! again, so its tensor is never evicted.
 //!
 //! [`Array::compute`]: super::Array::compute
 
@@ -190,8 +191,8 @@ impl KeptTensors {
 
 impl Evictable for KeptTensors {
     fn evict(&self) -> bool {
-        // The lock is released before tensors are dropped, because a dropped tensor locks the map
-        // again.
+        // The lock is released before any `KeptTensor` is dropped, because the drop of a
+        // `KeptTensor` locks the map again.
         let mut kept: Vec<Arc<KeptTensor>> = self.locked().values().filter_map(Weak::upgrade).collect();
         kept.sort_by_key(|kept| Reverse(kept.last_read.load(Ordering::Relaxed)));
         while let Some(oldest) = kept.pop() {

@@ -49,6 +49,7 @@ mod exchange;
 mod files;
 mod formats;
 mod functions;
+mod gradient;
 mod join;
 mod kept;
 mod moments;
@@ -82,6 +83,7 @@ pub use create::RangeValue;
 pub use error::{ArrayError, Cause};
 #[cfg(feature = "files")]
 pub use files::{CoordinateNames, FileScan};
+pub use gradient::{WithRespectTo, wrt};
 pub use operand::Operand;
 pub use ordered::{Side, SortOrder, Unique};
 pub use products::Contraction;
@@ -170,7 +172,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::shape`].
+    /// The errors of [`Array::shape`]; also if an operation is invalid in the float mode.
     pub fn fill(&self) -> Result<Scalar, Error> {
         match self.session.config().optimizer.float_mode {
             FloatMode::Relaxed => self.state.read(|state| state.expr.info().fill.clone()).map_err(Error::Array),

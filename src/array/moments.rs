@@ -1,5 +1,5 @@
-//! Reductions that combine several folds (means, variances, norms, coordinates of extremes),
-//! running folds, and differences of adjacent elements.
+//! Reductions that do more than fold the values with one operator (means, variances, norms,
+//! coordinates of extremes), running folds, and differences of adjacent elements.
 
 use super::error::Cause;
 use super::reduce::{along, fold, identity, to_bool, widen};
@@ -26,6 +26,7 @@ impl Array {
 
     /// Computes the variance along axes, in floats: the sum of squared differences from the mean,
     /// divided by the number of elements minus `correction` (0 for a population, 1 for a sample).
+    /// The variance is NaN if the number of elements is at most `correction`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -77,7 +78,8 @@ impl Array {
 
     /// Returns the coordinate of the smallest value along axes. If several values are smallest, the
     /// first coordinate is returned. If some values are NaN, the coordinate of the first NaN is
-    /// returned. Along several axes, the result is the row-major index over these axes.
+    /// returned. Along several axes, the result is the row-major index over these axes. An axis of
+    /// size 0 is an error.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -11,8 +11,8 @@ macro_rules! nan_folds {
     ($($name:ident $op:ident $fold:ident $doc:literal $y:tt;)*) => {
         impl Array {$(
             #[doc = $doc]
-            /// Integers have no NaN and are computed as floats. In the default float mode, another
-            /// operation may return a number where IEEE 754 has NaN, see
+            /// Integers have no NaN and are computed as floats. In the default float mode, an
+            /// operation before this reduction may return a number where IEEE 754 has NaN, see
             /// [`FloatMode`](crate::logic::FloatMode).
             ///
             /// ```
@@ -34,18 +34,18 @@ macro_rules! nan_folds {
 }
 
 nan_folds! {
-    nan_sum Add fold_numbers "Computes the sum along axes of the values that are not NaN; 0 if there are none."
+    nan_sum Add fold_numbers "Computes the sum along axes, without the values that are NaN; 0 if no values remain."
         [7.0, 2.0];
-    nan_prod Mul fold_numbers "Computes the product along axes of the values that are not NaN; 1 if there are none."
+    nan_prod Mul fold_numbers "Computes the product along axes, without the values that are NaN; 1 if no values remain."
         [12.0, 2.0];
-    nan_min Min fold_numbers_or_nan "Returns the minimum along axes of the values that are not NaN; NaN if there are none."
+    nan_min Min fold_numbers_or_nan "Returns the minimum along axes, without the values that are NaN; NaN if no values remain."
         [3.0, 2.0];
-    nan_max Max fold_numbers_or_nan "Returns the maximum along axes of the values that are not NaN; NaN if there are none."
+    nan_max Max fold_numbers_or_nan "Returns the maximum along axes, without the values that are NaN; NaN if no values remain."
         [4.0, 2.0];
 }
 
 impl Array {
-    /// Computes the mean along axes of the values that are not NaN; NaN if there are none.
+    /// Computes the mean along axes, without the values that are NaN; NaN if no values remain.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -59,8 +59,8 @@ impl Array {
         self.derive("nan_mean", |state| along(&state.to_float()?, &axes, |expr, fields| mean(&expr, &fields)))
     }
 
-    /// Computes the variance along axes of the values that are not NaN, as [`Array::var`] does; NaN
-    /// if the number of such values is at most `correction`.
+    /// Computes the variance along axes as [`Array::var`] does, without the values that are NaN.
+    /// The variance is NaN if no values remain, or if their number is at most `correction`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -74,7 +74,7 @@ impl Array {
         self.derive("nan_var", |state| variance(state, &axes, correction))
     }
 
-    /// Computes the standard deviation along axes of the values that are not NaN: the square root
+    /// Computes the standard deviation along axes, without the values that are NaN: the square root
     /// of [`Array::nan_var`].
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Reads of single elements of stored arrays, without a plan.
+//! Reads of stored arrays without a plan: whole tensors and single elements.
 
 use super::error::Cause;
 use super::slice::resolve_coordinate;
@@ -16,8 +16,9 @@ impl Array {
     /// Returns the element at the given coordinates, one for each mode in order. A negative
     /// coordinate counts from the end.
     ///
-    /// The element of a tensor or of a computed array (see [`Array::compute`]) is read in place.
-    /// For other arrays, a plan computes this element alone.
+    /// The element is read in place from a stored array: a tensor, a file, a computed array (see
+    /// [`Array::compute`]), or a slice or permutation of one of these. For other arrays, a plan
+    /// computes this element alone.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -53,7 +54,8 @@ impl Array {
     }
 
     /// Returns the tensor of an array that is a tensor in memory or has been computed (see
-    /// [`Array::compute`]), and `None` for other arrays. Computes nothing and reads no file.
+    /// [`Array::compute`]). Returns `None` for other arrays, for an array in a file, and if the
+    /// tensor was evicted. Computes nothing and reads no file.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -107,10 +109,10 @@ fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
 }
 
 /// Returns the tensor of an array that is a table or has been computed. Returns `None` for other
-/// arrays, and if the tensor of a computed array was evicted.
+/// arrays, and if the tensor of a computed array was evicted or was computed in another float mode.
 ///
 /// # Errors
-/// Fails if the array is in a file that cannot be read.
+/// Fails if the array is in a file that cannot be read or has changed.
 pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Result<Option<Tensor>, Error> {
     stored(session, &state.expr, &state.sources)
 }
@@ -119,7 +121,8 @@ pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Result<Opt
 /// plan would compute; `None` if a plan must compute the element.
 ///
 /// # Errors
-/// Fails if the stored array was on a device that lost it, or is in a file that cannot be read.
+/// Fails if the stored array was on a device that lost it, or is in a file that cannot be read or
+/// has changed.
 pub(super) fn stored_element(session: &Session, state: &ArrayState) -> Result<Option<Tensor>, Error> {
     let Some((tensor, coordinates)) = find_element(session, state)? else { return Ok(None) };
     let value = tensor.get(&coordinates)?;
@@ -129,7 +132,8 @@ pub(super) fn stored_element(session: &Session, state: &ArrayState) -> Result<Op
 }
 
 /// Returns the stored tensor and the coordinates that an expression without fields reads, if the
-/// expression only renames, reorders and indexes modes.
+/// expression only renames, reorders and indexes modes, and has no value for coordinates out of
+/// bounds.
 fn find_element(session: &Session, state: &ArrayState) -> Result<Option<(Tensor, Vec<u64>)>, Error> {
     let mut expr = &state.expr;
     if !expr.info().fields.is_empty() {

@@ -1,4 +1,4 @@
-//! Products that sum over shared modes.
+//! Products of arrays: sums of products over shared modes, outer products, and Kronecker products.
 
 use super::align::label_with_broadcast;
 use super::axes::axis;

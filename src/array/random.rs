@@ -154,8 +154,8 @@ impl RandomArray {
         self
     }
 
-    /// Sets the format. By default, the format is dense, or for sparse arrays CSR (matrices) or
-    /// CSF.
+    /// Sets the format. By default, a sparse array is stored as CSR if it is a matrix whose rows do
+    /// not far outnumber the entries, and otherwise as CSF; other arrays are dense.
     ///
     /// ```
     /// use redpoll::prelude::*;

@@ -87,7 +87,8 @@ fn to_counts(state: &ArrayState) -> Result<ArrayState, Cause> {
     to_bool(state)?.cast(&DType::I64)
 }
 
-/// Casts values to the primitive in which their sums and products are computed.
+/// Casts values to the primitive in which their sums and products are computed. Structs are not
+/// cast.
 pub(crate) fn widen(state: &ArrayState) -> Result<ArrayState, Cause> {
     match state.prim() {
         Some(prim) => state.cast(&prim.widened().into()),

@@ -43,7 +43,7 @@ impl<'k> Resolver<'k> {
     /// kept tensor is replaced by the expression that computes it.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or an expression is invalid.
+    /// Fails if a file cannot be read or has changed, or an expression is invalid.
     pub(super) fn resolve(&mut self, state: &ArrayState) -> Result<Expr, Error> {
         let is_computed = |source: &Source| matches!(source, Source::Kept(_) | Source::Origin(..));
         if self.kept_tensors.is_empty() && !state.sources.iter().any(|(_, source)| is_computed(source)) {
@@ -78,15 +78,16 @@ impl<'k> Resolver<'k> {
         Ok(resolved)
     }
 
-    /// Returns the kept tensor of an expression that was built before its array was computed.
+    /// Returns the kept tensor of an expression that was built before its array was computed, or
+    /// `None` if there is no such tensor for the float mode.
     fn find(&self, expr: &Expr) -> Option<(Arc<KeptTensor>, Tensor)> {
         let kept = self.kept_tensors.find(expr)?;
         let tensor = kept.read(self.mode)?;
         Some((kept, tensor))
     }
 
-    /// Resolves a table to its kept tensor, or to its origin if the tensor is evicted or was
-    /// computed in another float mode. An input stays a table.
+    /// Resolves a table to its kept tensor, or to its origin if the tensor was dropped or evicted,
+    /// or was computed in another float mode. An input stays a table.
     fn visit_table(&mut self, table: &Expr, source: &Source) -> Result<Expr, Error> {
         let (kept, origin) = match source {
             Source::Kept(kept) => (Some(kept.clone()), kept.origin()),

@@ -10,9 +10,9 @@ use std::panic::Location;
 
 impl Session {
     /// Returns a matrix of step functions, one for each row, that is stored in runs of equal
-    /// values. A run is a pair: the column at which the run begins, and its value up to the next
-    /// run or the last column. The first run of a row begins at column 0, and the runs are in
-    /// ascending order.
+    /// values. A run is a pair of the column at which the run begins and its value. The run extends
+    /// to the next run or to the end of the row. The first run of a row begins at column 0, and
+    /// each further run begins after the start of the previous run.
     ///
     /// The work of a fold along the rows is proportional to the number of runs.
     ///
@@ -44,7 +44,7 @@ fn step_functions<T: Value, R: IntoIterator<Item = (u64, T)>>(
             let is_first = next == 0;
             if start >= columns || if is_first { start != 0 } else { start < next } {
                 let expected =
-                    if is_first { "at column 0".to_owned() } else { format!("between {next} and {columns}") };
+                    if is_first { "at column 0".to_owned() } else { format!("a column in {next}..{columns}") };
                 return Err(Cause::Shape(format!(
                     "row {row} has a run that begins at column {start}, expected {expected}"
                 )));
@@ -96,8 +96,8 @@ mod tests {
         for (columns, runs, message) in [
             (4, vec![], "row 1 has no run, expected one that begins at column 0"),
             (4, vec![(1, 2)], "row 1 has a run that begins at column 1, expected at column 0"),
-            (4, vec![(0, 2), (2, 1), (2, 3)], "row 1 has a run that begins at column 2, expected between 3 and 4"),
-            (4, vec![(0, 2), (4, 1)], "row 1 has a run that begins at column 4, expected between 1 and 4"),
+            (4, vec![(0, 2), (2, 1), (2, 3)], "row 1 has a run that begins at column 2, expected a column in 3..4"),
+            (4, vec![(0, 2), (4, 1)], "row 1 has a run that begins at column 4, expected a column in 1..4"),
         ] {
             let found = Session::default().runs(columns, [vec![(0, 1)], runs]).shape().unwrap_err().to_string();
             assert!(found.ends_with(message) && found.contains("runs"), "{found}");

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 impl Array {
     /// Folds each value of the array into a vector of `size` elements, at the coordinate that
-    /// `coordinates` holds for the value. The two arrays are aligned, and coordinates outside of
-    /// `0..size` are ignored.
+    /// `coordinates` holds for the value. The two arrays are aligned, and values with coordinates
+    /// outside of `0..size` are ignored.
     ///
     /// `op` must have an identity, which is the result where no value is folded.
     ///
@@ -92,8 +92,8 @@ fn ones(state: &ArrayState) -> Result<ArrayState, Cause> {
 }
 
 /// Folds values into bins:
-/// `aggregate(op, identity, ifelse(coordinate = bin, value, identity), ..)`. The mask makes the
-/// fold a write at `coordinate`.
+/// `aggregate(op, identity, ifelse(coordinate = bin, value, identity), ..)`. Only the bin at
+/// `coordinate` gets the value, so kernels can write to this bin without visiting the others.
 fn scatter_into(array: &ArrayState, coordinates: &ArrayState, size: u64, op: &Op) -> Result<ArrayState, Cause> {
     let prim = coordinates.prim().filter(|p| p.is_int());
     let found = &coordinates.expr.info().dtype;

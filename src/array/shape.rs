@@ -1,5 +1,6 @@
-//! Changes of shape: modes are permuted, inserted, dropped, merged or split. These operations copy
-//! nothing: they are maps of coordinates, which are fused into the loops that read the array.
+//! Changes of shape: modes are permuted, inserted, dropped, merged, split or broadcast. These
+//! operations copy nothing: they are maps of coordinates, which are fused into the loops that read
+//! the array.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -80,7 +81,7 @@ impl Array {
         })
     }
 
-    /// Drops modes of size 1.
+    /// Drops the given modes, which must have size 1.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -127,8 +128,8 @@ impl Array {
         })
     }
 
-    /// Broadcasts the array to a larger shape: modes are aligned at the last one, and a mode of
-    /// size 1 is repeated.
+    /// Broadcasts the array to a larger shape: modes are aligned at the last one, and the array is
+    /// repeated along modes of size 1 and along new modes.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -21,9 +21,10 @@ pub enum Index {
     /// negative bounds count from the end, bounds beyond the mode are cut, and a negative step runs
     /// backwards.
     Range {
-        /// The first coordinate.
+        /// The first coordinate; by default the first of the mode, or the last for a negative step.
         start: Option<i64>,
-        /// The end, excluded.
+        /// The end, excluded; by default the range runs to the last coordinate of the mode, or to
+        /// the first for a negative step.
         stop: Option<i64>,
         /// The distance between successive coordinates.
         step: i64,
@@ -350,8 +351,8 @@ fn read_at_strict(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr,
     let inside = Expr::mapjoin(Builtin::And, inside)?;
     let read = Expr::mapjoin(Builtin::IfElse, [inside, found.clone(), Expr::literal(zero(0.0))])?;
     let read = read.reorder(found.info().fields.clone())?;
-    // The fill value of the sum is a multiple of the fill value of the expression, so the result
-    // gets the fill value of `expr`.
+    // The fill value that is inferred for the sum is a multiple of the fill value of `expr`. The
+    // result gets the fill value of `expr` instead.
     let fill = expr.fill_in(FloatMode::StrictIeee)?;
     Ok(if read.info().fill == fill { read } else { read.refill(Some(fill), ComputedFills::Keep)? })
 }

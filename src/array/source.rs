@@ -1,4 +1,4 @@
-//! Arrays made from tensors in memory, lists of values and lists of entries.
+//! Arrays made from tensors in memory, lists of values, lists of entries, and single numbers.
 
 use super::Array;
 use super::error::{ArrayError, Cause};

@@ -29,7 +29,7 @@ impl Source {
     /// Returns the tensor of an input, or `None` for a computed array.
     ///
     /// # Errors
-    /// Fails if a file cannot be read.
+    /// Fails if a file cannot be read or has changed.
     pub(crate) fn input(&self) -> Result<Option<Tensor>, Error> {
         match self {
             Source::Input(tensor) => Ok(Some(Tensor::clone(tensor))),

@@ -153,7 +153,8 @@ impl Array {
 pub(crate) fn mask(op: Builtin, state: &ArrayState, k: i64) -> Result<Expr, Cause> {
     let (fields, rank) = (state.fields(), state.rank());
     let (row, column) = (&fields[rank - 2], &fields[rank - 1]);
-    // Diagonals beyond the corners are empty, and an unclamped `row + k` could overflow an `i64`.
+    // A diagonal beyond the corners contains no element, so clamping `k` changes no comparison. An
+    // unclamped `row + k` could overflow an `i64`.
     let size = |mode: usize| i64::try_from(state.size(mode)).unwrap_or(i64::MAX);
     let k = k.clamp(-size(rank - 2), size(rank - 1));
     let row = match k {

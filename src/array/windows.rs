@@ -1,4 +1,5 @@
-//! Sliding windows, chunks and convolutions: maps of coordinates, which copy nothing.
+//! Sliding windows and chunks, which are maps of coordinates and copy nothing; also convolutions,
+//! which sum products over such windows.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -89,8 +90,9 @@ impl Array {
     }
 
     /// Convolves the array with a kernel that has the same number of modes:
-    /// `out[i] = sum(kernel[t] * self[i - t], t)`, where `i` starts at 0 for [`Overlap::Full`]. The
-    /// array is zero beyond its bounds.
+    /// `out[i] = sum(kernel[t] * self[i - t], t)`. The first `i` of a mode in which the kernel has
+    /// size `k` is 0 for [`Overlap::Full`], `(k - 1) / 2` (rounded down) for [`Overlap::Same`], and
+    /// `k - 1` for [`Overlap::Valid`]. The array is zero beyond its bounds.
     ///
     /// ```
     /// use redpoll::Overlap;

@@ -1,6 +1,6 @@
 //! Arrays that differ only in numbers. They share a compiled plan if their numbers are of one
-//! class, that is, if every operator has the same fill value for these numbers. Each result has the
-//! values of its own number.
+//! class: every operator has the same fill value for these numbers, unless its other arguments
+//! store all their values. Each result has the values of its own number.
 
 use redpoll::logic::text::parse_format;
 use redpoll::logic::{FloatMode, Format, Prim, Scalar, TensorType};

@@ -158,7 +158,8 @@ fn differences_of_a_high_order() {
     assert_eq!(values(&powers(1).diff(200, 0)), [0; 0]);
     assert_eq!(values(&powers(1).diff(usize::MAX, 0)), [0; 0]);
     assert_eq!(values(&session.vector([1u8, 0, 0, 0, 0, 0, 0]).diff(6, 0)), [1]);
-    // The differences grow with the order, so that rounding errors stay small relative to them.
+    // The differences grow with the order, so the rounding errors stay small relative to the
+    // differences.
     let noise: Vec<f64> = (0..n).map(|i| ((i * 7919 + i * i * 31) % 101) as f64 / 101.0 - 0.5).collect();
     let mut expected = noise.clone();
     for _ in 0..100 {

@@ -1,5 +1,5 @@
-//! Arrays that are read from files at once or by the first plan, random arrays, and the text of
-//! arrays.
+//! Arrays that are read from files at once or by the first plan, random arrays, the text of arrays,
+//! and single elements.
 
 use redpoll::datasets::file_formats::edge_list::EdgeListOptions;
 use redpoll::prelude::*;
@@ -112,8 +112,8 @@ fn files_count_against_the_memory_limit() {
     assert_eq!(large.limits().memory.used(), 0);
 }
 
-/// Random arrays have the requested shape, dtype, format and distribution, and depend on the seed
-/// alone.
+/// Random arrays have the requested shape, dtype, format and distribution, and equal descriptions
+/// with equal seeds give equal arrays.
 #[test]
 fn random_arrays_follow_their_description() {
     let session = Session::default();

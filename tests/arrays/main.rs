@@ -1,13 +1,15 @@
-//! Every operation on lazy arrays, compared with plain `ndarray` arithmetic. Data, shapes (with
-//! sizes 0 and 1), fill values, dtypes, formats and axes are random.
+//! Lazy arrays. `operations.rs` compares every operation with plain `ndarray` arithmetic; data,
+//! shapes (with sizes 0 and 1), fill values, dtypes, formats and axes are random. The other files
+//! have tests of one subject each.
 //!
-//! Values are small whole numbers, so that sums and products are exact and need no tolerance. Every
-//! case runs as machine code; some small cases also run in the interpreters.
+//! In `operations.rs`, values are small whole numbers, so that sums and products are exact and need
+//! no tolerance. Every case runs as machine code; some small cases also run in the interpreters.
 
 mod computed;
 mod constants;
 mod extremes;
 mod files;
+mod gradient;
 mod indexing;
 mod operations;
 mod ordered;
@@ -22,13 +24,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Cases per operation, unless `REDPOLL_CASES` sets their number.
 const CASES: u64 = 8;
 
-/// The engines of some small cases: machine code and the interpreters.
+/// The engines of some small cases: machine code and the interpreters of Logic, Notation and
+/// Assembly.
 const INTERPRETERS: [Target; 4] = [Target::INSTANT, Target::LOGIC, Target::NOTATION, Target::ASSEMBLY];
 
 /// Largest number of elements of a result for the interpreters.
 const SMALL: usize = 40;
 
-/// Checks every operation of a table on many cases, and reports the failures.
+/// Checks the operations of a table, or only those whose names contain `REDPOLL_ONLY`, on several
+/// cases each, and reports the failures.
 pub(crate) fn check(table: &[Operation]) {
     let requested = std::env::var("REDPOLL_CASES").ok().and_then(|n| n.parse().ok());
     let only = std::env::var("REDPOLL_ONLY").unwrap_or_default();

@@ -12,6 +12,7 @@ fn functions_of_one_array() {
 }
 
 /// Checks the element-wise functions of two arrays: alignment of shapes and promotion of dtypes.
+/// Division and powers are also checked in the strict mode.
 #[test]
 fn functions_of_two_arrays() {
     check(functions::BINARY);
@@ -19,7 +20,8 @@ fn functions_of_two_arrays() {
     check(functions::BINARY_BITS);
 }
 
-/// Checks functions of several operators, and user-defined functions.
+/// Checks functions with operands of particular dtypes, functions of several operators, and
+/// user-defined functions.
 #[test]
 fn other_functions() {
     check(functions::OTHERS);
@@ -43,8 +45,8 @@ fn coordinates_of_extremes() {
     check(reductions::ARG_EXTREMES);
 }
 
-/// Checks rows in which some or all elements are NaN: the coordinate of the extreme is that of the
-/// first NaN, and the value of `min` and `max` is NaN.
+/// Checks the coordinates of extremes in arrays with NaN: if one of the elements is NaN, the
+/// coordinate is that of the first NaN.
 #[test]
 fn coordinates_of_extremes_with_nan() {
     check(reductions::ARG_EXTREMES_WITH_NAN);
@@ -62,19 +64,20 @@ fn shapes() {
     check(shapes::SHAPES);
 }
 
-/// Checks concatenation, rotation, repetition and padding.
+/// Checks concatenation, reversal, rotation, repetition and padding.
 #[test]
 fn joins() {
     check(shapes::JOINS);
 }
 
-/// Checks masks on coordinates.
+/// Checks triangles and diagonals of matrices, which are masks on coordinates.
 #[test]
 fn triangles() {
     check(shapes::TRIANGLES);
 }
 
-/// Checks windows, chunks and convolutions, which read at sums of coordinates.
+/// Checks windows, chunks and convolutions, which read at sums of coordinates, and bands of
+/// matrices.
 #[test]
 fn neighbourhoods() {
     check(shapes::NEIGHBOURHOODS);
@@ -92,7 +95,7 @@ fn constants() {
     check(shapes::CONSTANTS);
 }
 
-/// Checks slices, gathers and masks.
+/// Checks slices, gathers, masks and differences of neighbours.
 #[test]
 fn indexing() {
     check(indexing::INDEXING);

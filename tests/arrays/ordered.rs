@@ -1,5 +1,5 @@
-//! Sorts, order statistics, distinct values, searches and selections compared with plain Rust on
-//! the dense values, in several formats and along every axis.
+//! Sorts, order statistics, reductions without NaN, distinct values, searches and selections,
+//! compared with plain Rust on the dense values, in several formats and along every axis.
 
 use redpoll::logic::LevelKind;
 use redpoll::prelude::*;
@@ -18,8 +18,8 @@ fn assert_equal(found: &[f64], expected: &[f64], what: &str) {
     );
 }
 
-/// Returns arrays of each shape and format, with repeated values, infinities, NaN, and two fill
-/// values.
+/// Returns arrays of each shape and format, with repeated values and two fill values. Arrays of
+/// rank below 3 also have infinities and NaN.
 fn arrays(session: &Session) -> Vec<Array> {
     let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 2.0];
     let mut arrays = Vec::new();
@@ -271,7 +271,8 @@ fn elements_that_are_not_stored_cost_nothing() {
     assert_eq!(far.isin(session.vector([5.0])).unwrap().entries::<bool>().unwrap(), [(vec![7, 1], true)]);
 }
 
-/// Wrong arguments are errors that name the source location of the call.
+/// Wrong arguments are errors that name the source location of the call. The error for an unknown
+/// sample lists the samples instead.
 #[test]
 fn wrong_arguments_are_errors() {
     let session = Session::default();
@@ -335,7 +336,8 @@ fn numbers_of_other_dtypes_are_not_rounded() {
     assert_eq!(bytes.isin(44).unwrap().to_vec::<bool>().unwrap(), [true, false]);
 }
 
-/// Quantiles between two values whose difference overflows lie between these values.
+/// The median of two values is their mean, also if a value is infinite or their difference
+/// overflows.
 #[test]
 fn quantiles_between_distant_values_are_means() {
     let session = Session::default();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// Least number of times that each operation takes an earlier result or, for constants, is drawn.
 const HITS: u64 = 1;
-/// Number of failures to shrink and show.
+/// Number of failures after which the test ends; each failure is shrunk and shown.
 const MAX_SHOWN: usize = 4;
 
 /// Operations agree with the oracle when their operands are not stored but fused, shared, or

@@ -1,5 +1,6 @@
-//! Smart constructors: the only way to create expressions; each checks the node and infers its
-//! [`Info`].
+//! Smart constructors of expressions: each checks the node and infers its [`Info`]. Apart from
+//! [`Plan::to_mode`](crate::Plan::to_mode), which does the same, they are the only way to create
+//! expressions.
 
 use super::infer::infer;
 use super::weak::{fit, resolve};
@@ -34,8 +35,8 @@ impl Expr {
         Expr::wrap(node, info, FloatMode::default())
     }
 
-    /// Creates a bare number, which takes its dtype from the other arguments of its operator. A
-    /// number that is a whole query keeps its own dtype.
+    /// Creates a bare number. In [`Expr::mapjoin`], the number takes its dtype from the operator or
+    /// from the other arguments, if they determine one. Elsewhere it keeps its own dtype.
     pub fn number(value: impl Into<Scalar>) -> Expr {
         let node = Node::Literal(value.into());
         let info = infer(&node, FloatMode::default()).expect("a literal is well-formed");
@@ -51,8 +52,9 @@ impl Expr {
     }
 
     /// Applies an operator to the natural join of the arguments. The result has the ordered union
-    /// of their fields. Weak arguments, which are bare numbers, become literals whose dtype follows
-    /// from the other arguments.
+    /// of their fields. Weak arguments, which are bare numbers, become literals; the operator and
+    /// the other arguments determine their dtypes. A comparison with a number that its dtype cannot
+    /// represent becomes an equivalent comparison.
     ///
     /// # Errors
     /// Returns an error if the arguments do not fit the operator, a weak argument does not fit its
@@ -70,7 +72,7 @@ impl Expr {
     /// # Errors
     /// Returns an error if the operator has cases or no dtype to fold in, or if `init` does not fit
     /// that dtype. Also returns an error if a field is repeated, has no size or is not a field of
-    /// the argument, or if the fold of the fill value faults or takes too many steps.
+    /// the argument, or if the fold of the fill value faults or would take too many steps.
     pub fn aggregate(
         op: impl Into<Op>,
         init: impl Into<Scalar>,
@@ -117,9 +119,9 @@ impl Expr {
     /// converted to the dtype of the table.
     ///
     /// # Errors
-    /// Returns an error if the map is not well-formed, or if its value for reads out of bounds does
-    /// not fit the dtype. Without such a value, also returns an error if a read may be out of
-    /// bounds.
+    /// Returns an error if the map is not well-formed, if the values of a subscript overflow 64
+    /// bits, or if the value for reads out of bounds does not fit the dtype. Without such a value,
+    /// also returns an error if a read may be out of bounds, or a field of a subscript has no size.
     pub fn index(self, mut map: IndexMap) -> Result<Expr, Error> {
         let arg = self.into_strong();
         if let Some(outside) = &map.outside {
@@ -142,14 +144,15 @@ impl Expr {
     /// Requires the table to be stored in a format whose modes are the fields, in order.
     ///
     /// # Errors
-    /// Returns an error if the format does not fit the rank, the dtype or the fill value.
+    /// Returns an error if the format is invalid, or does not fit the shape, the dtype or the fill
+    /// value.
     pub fn reformat(self, format: Format) -> Result<Expr, Error> {
         Expr::infer(Node::Reformat { format, arg: self.into_strong() })
     }
 
     /// Requires the table to be stored with the fill value `fill`; `None` keeps the fill value of
-    /// the table. `computed_fills` says whether computed values that equal the fill value are
-    /// stored.
+    /// the table. `computed_fills` says whether levels that can omit computed values that equal the
+    /// fill value store these values.
     ///
     /// # Errors
     /// Returns an error if the fill value does not fit the dtype.

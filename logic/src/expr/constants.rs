@@ -1,16 +1,18 @@
 //! Replacement of constants by inputs, so that plans that differ only in constants become equal.
 //!
-//! [`Plan::lift_constants`] replaces a literal argument of an operator by an input of rank 0. Two
-//! plans become equal if their constants are of one class: every operator with a constant argument
-//! has the same fill value in both plans. The fill value of the input is a representative of the
-//! class, so that the fill value of the operator stays the same.
+//! [`Plan::lift_constants`] replaces literal arguments of some operators by inputs of rank 0. Two
+//! plans that differ only in such literals become equal if the literals are of one class: the
+//! applications that have them as arguments have the same fill values in both plans. The fill value
+//! of the input is a representative of the class, so that the fill value of the application stays
+//! the same.
 //!
 //! The constants of index maps are offsets; `offsets.rs` decides which offsets become parameters.
 //!
 //! A value that an algebraic law may use (0, 1, -1, 2, infinities, NaN) stays a literal. So does a
-//! constant on which the fill value of the operator depends, such as `t` in `x + t`. Exception:
-//! such a constant is lifted if the other arguments store all their values. No value then depends
-//! on the fill value of the result, which is replaced after the run.
+//! constant beside an argument that depends on coordinates, and a constant on which the fill value
+//! of the application depends, such as `t` in `x + t`. Exception: a constant of the last kind is
+//! lifted if the other arguments store all their values, and no operator of the plan has cases. No
+//! value then depends on the fill value of the result, which is replaced after the run.
 
 use super::offsets::find_offsets;
 use super::{Expr, IndexMap, Node};
@@ -115,8 +117,8 @@ struct LiftedExpr {
     /// comparison of a coordinate with a constant is a range of coordinates, which must be known to
     /// the compiler.
     reads_coordinates: bool,
-    /// Whether the values at all coordinates are stored or computed, so that no value depends on
-    /// the fill value.
+    /// Whether the values at all coordinates are known to be stored or computed, so that no value
+    /// depends on the fill value.
     stores_all: bool,
 }
 
@@ -175,8 +177,8 @@ impl ConstantLifter {
         Ok(lifted)
     }
 
-    /// Lifts the constant arguments of an application. `stores_all` is set if the other arguments
-    /// store all their values.
+    /// Lifts the constant arguments of an application. `stores_all` is set if all arguments with
+    /// fields store all their values.
     fn application(&mut self, expr: &Expr, stores_all: bool) -> Result<Expr, Error> {
         let mut lifted = expr.clone();
         for position in 0..expr.node().args().len() {
@@ -254,7 +256,8 @@ impl ConstantLifter {
 
 /// Returns whether a constant argument of an operator may become an input. An integer divisor, a
 /// number of bits, and an exponent that is a multiple of 1/2 stay literals, because these values
-/// decide which instructions compute the operator.
+/// decide which instructions compute the operator. So do the condition of `ifelse`, and the
+/// arguments of all operators that are not listed.
 fn takes_constant(op: &Op, position: usize, value: &Scalar) -> bool {
     use Builtin::{Add, Div, Eq, Ge, Gt, IfElse, Le, Lt, Max, Min, Mul, Ne, Pow, Sub};
     match op {
@@ -265,7 +268,8 @@ fn takes_constant(op: &Op, position: usize, value: &Scalar) -> bool {
     }
 }
 
-/// Returns whether an expression has an operator with cases.
+/// Returns whether an expression has an operator with cases, outside the subexpressions in
+/// `visited`.
 fn has_cases(expr: &Expr, visited: &mut HashSet<usize>) -> bool {
     visited.insert(expr.address())
         && (expr.node().op().is_some_and(Op::has_cases) || expr.node().args().iter().any(|arg| has_cases(arg, visited)))
@@ -319,9 +323,9 @@ mod tests {
         one.constants.len() == 1 && other.constants.len() == 1 && one.plan == other.plan
     }
 
-    /// Asserts that the numbers of a class, including its representative, give the same fill value.
-    /// Numbers that change the fill value form a class only with the dense matrix, and only if
-    /// their signs are equal.
+    /// Asserts that two numbers beside a sparse matrix are of one class only if they give the same
+    /// fill value. Beside the dense matrix, numbers that give different fill values are of one
+    /// class if their signs are equal.
     #[test]
     fn classes_are_ranges_between_fill_values() {
         for (op, table, numbers) in [

@@ -8,8 +8,8 @@ use crate::mode::FloatMode;
 use crate::op::{Op, eval_repeat};
 use crate::scalar::Scalar;
 
-/// Largest number of floats that an associative operator folds one by one, so that the fill value
-/// has the bits of the strict fold.
+/// Largest number of floats that are folded one by one even if the fold has a closed form, so that
+/// the fill value has the bits of the strict fold.
 const MAX_STRICT_STEPS: u64 = 1024;
 
 /// Maximal number of steps of a fold without closed form.

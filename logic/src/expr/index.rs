@@ -84,7 +84,9 @@ fn result_fields(map: &IndexMap, arg: &Info) -> (Vec<Field>, Vec<Option<u64>>) {
 }
 
 /// Checks by interval arithmetic that no subscript overflows and, if the map has no value for reads
-/// out of bounds, that all reads are in bounds. If a field of the result is empty, nothing is read.
+/// out of bounds, that all reads are in bounds. Does not check reads along fields of unknown size,
+/// nor subscripts over such fields if the map has a value for reads out of bounds. If a field of
+/// the result is empty, nothing is read, and nothing is checked.
 fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> {
     if result.dimensions.contains(&Some(0)) {
         return Ok(());
@@ -99,7 +101,11 @@ fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> 
                 return Err(Error::UnknownSize { field, location: format!("the subscript {subscript}") });
             }
             (_, None, _) if unsized_field.is_some() => {}
-            (_, None, _) => return Err(Error::Index(format!("the values of {subscript} overflow 64 bits"))),
+            (_, None, _) => {
+                return Err(Error::Index(format!(
+                    "the values of {subscript} overflow 64 bits, or one of its parameters has no possible value"
+                )));
+            }
             (Some(size), Some((low, high)), None) if low < 0 || high >= size as i64 => {
                 let subscript = subscript.to_string();
                 return Err(Error::OutOfBounds { field: field.clone(), size, subscript, low, high });
@@ -110,13 +116,13 @@ fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> 
     Ok(())
 }
 
-/// Shorthands for index maps. `field` is a field of the expression; the expression gives its size.
+/// Shorthands for index maps, and [`Expr::label`]. `field` is a field of the expression.
 impl Expr {
     /// Restricts `field` to the coordinates `low..high`, renumbered from 0.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field, the window ends before it starts, or the
-    /// window is not within the field.
+    /// Returns an error if the argument lacks the field, the window ends before it starts, or a
+    /// read would be out of bounds. A window without coordinates reads nothing.
     pub fn window(self, field: impl Into<Field>, low: u64, high: u64) -> Result<Expr, Error> {
         let field = field.into();
         if high < low {
@@ -127,11 +133,11 @@ impl Expr {
     }
 
     /// Restricts `field` like [`Expr::window`], with bounds that may be outside the field; reads
-    /// there give `outside`.
+    /// outside the field give `outside`.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field, the window ends before it starts, or
-    /// `outside` does not fit the dtype.
+    /// Returns an error if the argument lacks the field, the window ends before it starts or has
+    /// more than `i64::MAX` coordinates, or `outside` does not fit the dtype.
     pub fn permissive(
         self,
         field: impl Into<Field>,
@@ -140,7 +146,9 @@ impl Expr {
     ) -> Result<Expr, Error> {
         let field = field.into();
         let size = high.checked_sub(low).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
-            Error::Index(format!("the window {low}..{high} of field `{field}` ends before it starts"))
+            Error::Index(format!(
+                "the window {low}..{high} of field `{field}` ends before it starts, or has more than 2^63 - 1 coordinates"
+            ))
         })?;
         let form = Affine::field(field.clone()).plus(&Affine::constant(low));
         self.index(single_field_map(field.clone(), form, [(field, size)], Some(outside.into())))
@@ -275,7 +283,8 @@ impl Expr {
     /// Returns an error if the number of names differs from the number of fields, or a field with a
     /// repeated name has no size.
     pub fn label(self, names: &[Field]) -> Result<Expr, Error> {
-        // A repeated name joins two modes: each pair is read along its diagonal.
+        // Each repetition of a name is a diagonal of its field and the field of the first
+        // occurrence.
         let (mut labels, mut repeats): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());
         for (k, name) in names.iter().enumerate() {
             if names[..k].contains(name) {

@@ -225,7 +225,7 @@ impl Node {
         coordinates.iter().flat_map(|(_, at)| &at.form().parameters).map(|(parameter, _)| parameter)
     }
 
-    /// Returns the operator that the node applies or folds with.
+    /// Returns the operator that the node applies or folds with; `None` for other nodes.
     pub fn op(&self) -> Option<&Op> {
         match self {
             Node::MapJoin { op, .. } | Node::Aggregate { op, .. } | Node::Scan { op, .. } => Some(op),

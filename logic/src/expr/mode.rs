@@ -1,9 +1,9 @@
 //! Conversion of plans to another float mode: the same expressions, with the fill values of that
 //! mode.
 //!
-//! Expressions are built in the default mode. If `A` and `B` have the fill value 0, then the fill
-//! value of `A / B` is 0 in the default mode and NaN in the strict mode. Later queries that read
-//! the result are converted accordingly.
+//! Expressions are built in the default mode, unless an argument is in the strict mode. If `A` and
+//! `B` have the fill value 0, then the fill value of `A / B` is 0 in the default mode and NaN in
+//! the strict mode. Later queries that read the result are converted accordingly.
 
 use super::{Expr, Node, infer};
 use crate::error::Error;
@@ -35,7 +35,7 @@ impl Plan {
 }
 
 impl Expr {
-    /// Returns the fill value in a float mode.
+    /// Returns the fill value in a float mode. Tables keep the fill values of their types.
     ///
     /// # Errors
     /// Returns the errors of [`Plan::to_mode`].

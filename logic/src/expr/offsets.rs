@@ -13,7 +13,8 @@
 //!   the field: `x[1..] - x[..n-1]` must remain a difference of neighbors
 //! - offsets with a single possible value, such as the offset of a window that covers the field
 //! - unequal offsets, if some of their reads are out of bounds, as in image filters
-//! - offsets along a field that the plan also reads at a quotient, or entirely out of bounds
+//! - offsets along a field that the plan also reads at a quotient, at a remainder by a block larger
+//!   than the field, at a subscript with a parameter or of unknown range, or entirely out of bounds
 
 use super::{Expr, IndexMap, Node};
 use crate::affine::{Affine, Parameter, Subscript};
@@ -21,13 +22,14 @@ use crate::field::{Alias, Field};
 use crate::plan::Plan;
 use std::collections::{HashMap, HashSet};
 
-/// An offset that several subscripts have in common.
+/// The least offset of one or more subscripts, which one parameter replaces in all of them. The
+/// differences from this offset stay constants.
 pub(super) struct SharedOffset {
-    /// The offset.
+    /// The offset in the plan.
     offset: i64,
-    /// The least offset that the subscripts may have.
+    /// The least value that the offset may have.
     least: i64,
-    /// The number of offsets that the subscripts may have.
+    /// The number of values that the offset may have.
     pub(super) size: u64,
     uses: Vec<OffsetUse>,
 }
@@ -100,7 +102,7 @@ impl SharedOffset {
 }
 
 impl FieldUses {
-    /// Returns the common offset of the uses, if a parameter may replace it.
+    /// Returns the least offset of the uses, if a parameter may replace it.
     fn shared_offset(self) -> Option<SharedOffset> {
         let FieldUses { uses, is_read_otherwise } = self;
         let offset = uses.iter().map(|used| used.offset).min()?;
@@ -144,7 +146,7 @@ impl OffsetSearch {
         }
     }
 
-    /// Adds a subscript to the uses of its field.
+    /// Adds a subscript to the uses of its field, or records that its constant must remain.
     fn add_use(&mut self, expr: &Expr, map: &IndexMap, arg: &Expr, number: usize) {
         let (field, subscript) = &map.coordinates[number];
         let indexed = indexed_field(arg, field);
@@ -156,8 +158,8 @@ impl OffsetSearch {
         }
     }
 
-    /// Records the fields that a chain of index maps leaves unmapped. `mapped` has the fields that
-    /// the outer maps of the chain replace by subscripts.
+    /// Records the fields that a chain of index maps and reorders leaves unmapped. `mapped` has the
+    /// fields that the outer maps of the chain replace by subscripts.
     fn read(&mut self, expr: &Expr, mapped: &mut Vec<Field>) {
         match expr.node() {
             Node::Index { map, arg } => {
@@ -228,8 +230,8 @@ impl OffsetUse {
     }
 }
 
-/// Follows a field of `expr` through index maps and reorders; returns the field of the expression
-/// below them.
+/// Follows a field of `expr` through reorders, and through index maps whose argument has the field.
+/// Returns the field of the expression below them, or the mode if that expression is a table.
 fn indexed_field(expr: &Expr, field: &Field) -> IndexedField {
     match expr.node() {
         Node::Index { arg, .. } if arg.info().fields.contains(field) => indexed_field(arg, field),

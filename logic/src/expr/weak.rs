@@ -9,10 +9,10 @@ use crate::scalar::Scalar;
 /// Gives every weak argument a dtype. An argument of a user-defined operator takes the dtype of its
 /// parameter. Otherwise, a number takes the dtype to which the strong arguments, which are not
 /// weak, are promoted (for `ifelse`, the strong choices). That dtype must be of the number's kind
-/// or a higher kind (`bool` < integers < floats); if not, the number keeps its own dtype. Bare
-/// conditions, and bare numbers in shifts, in `ldexp` and in pairs keep their own dtype, too. A
-/// comparison with a number that the dtype cannot represent is replaced by an equivalent
-/// comparison; in other applications, such a number is an error.
+/// or a higher kind (`bool` < integers < floats). If not, or if no argument is strong, the number
+/// keeps its own dtype. Bare conditions, and bare numbers in shifts, in `ldexp` and in pairs keep
+/// their own dtype, too. A comparison with a number that the dtype cannot represent is replaced by
+/// an equivalent comparison; in other applications, such a number is an error.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));
@@ -67,8 +67,8 @@ fn replace_comparison(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Optio
     })
 }
 
-/// Returns the dtype of the bare number `value` as argument `k`, given the dtypes of the strong
-/// arguments.
+/// Returns the dtype of the bare number `value` as argument `k`. `strong` has the dtypes of the
+/// strong arguments, and `None` for weak ones.
 pub(crate) fn weak_dtype(op: &Op, strong: &[Option<DType>], k: usize, value: &Scalar) -> DType {
     let promoted = match op {
         Op::User(u) => match u.params().get(k).or(u.params().last()) {

@@ -13,7 +13,8 @@ use std::cell::Cell;
 pub(super) struct Arithmetic {
     /// Strict for exact values; relaxed for values with bounds on the results of engines.
     pub(super) mode: FloatMode,
-    /// Float mode that defines the values at poles, such as `1 / 0`, when values are exact.
+    /// Float mode in which operators are evaluated if `mode` is strict. This mode defines the
+    /// values at poles, such as `0 / 0`.
     pub(super) poles: FloatMode,
     /// Set when an operator that can fault is applied to a don't-care value.
     pub(super) may_fault: Cell<bool>,
@@ -128,7 +129,8 @@ fn select_pair(b: Builtin, best: BoundedValue, next: &BoundedValue) -> Option<Bo
     Some(if winner == best.scalar() { best } else { next.clone() })
 }
 
-/// Applies operators that build structs or extract their members.
+/// Applies operators that build structs or extract their members. Returns `None` for other
+/// operators.
 fn apply_structural(b: Builtin, args: &[BoundedValue]) -> Option<BoundedValue> {
     match (b, args) {
         (Builtin::Pair, [value, coordinate]) => {
@@ -212,9 +214,12 @@ fn apply_polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
 }
 
 /// Applies any operator by sampling. The error bounds of inexact arguments span a box. Evaluates
-/// the operator at points on the surface of the box ([`corners`]), and at zero if the box contains
-/// zero; the largest deviation bounds the error. A result that is no float is don't-care unless it
-/// is equal at all these points.
+/// the operator at points on the surface of the box ([`corners`]), and with 0 in place of arguments
+/// that may be 0 ([`zeroed`]). The bound on the error is the largest deviation, with a margin.
+///
+/// The result is don't-care if it depends on the sign of a zero. For inexact arguments, the result
+/// is also don't-care if the operator faults at one of the points, if the result is infinite or
+/// changes steeply, or if a result that is no float may differ.
 fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
     let center = scalars(args);
     let value = op.eval_in(&center, FloatMode::Relaxed)?;
@@ -283,7 +288,8 @@ fn depends_on_zero_sign(op: &Op, args: &[Scalar], value: &Scalar) -> bool {
     })
 }
 
-/// Returns the maximal distance between the rounded value and the value of a legal engine.
+/// Returns the maximal distance between the rounded value and the value of a legal engine; 0 for a
+/// leaf without an error bound.
 fn reach(leaf: &BoundedValue) -> f64 {
     match leaf.approx() {
         Some(a) if a.bound() > 0.0 => {
@@ -310,7 +316,7 @@ fn corners(reach: &[f64]) -> Vec<Vec<f64>> {
     alone.chain([direction(&|_| 1.0), direction(&|_| -1.0)]).collect()
 }
 
-/// Returns the arguments with every leaf moved in the given direction.
+/// Returns the arguments with every leaf moved by its reach in the given direction.
 fn perturb(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
     let mut moves = reach.iter().zip(direction).map(|(r, d)| r * d);
     map_leaves(center, |leaf| match (moves.next(), &leaf) {

@@ -8,12 +8,15 @@
 //! - the *terms* are the number of terms of the expanded form;
 //! - the *depth* is the largest number of multiplications in a term.
 //!
-//! In every form, a term passes at most `terms - 1` additions and `depth` multiplications. The
-//! rounding error is therefore at most `(terms - 1 + depth) u magnitude` to first order (Higham,
-//! "Accuracy and stability of numerical algorithms", 2002, section 3.1). Twice that bound covers
-//! the higher orders, and the products and powers by which engines replace the fold of a run.
-//! Errors of the leaves propagate linearly through the polynomial. The result of an operator that
-//! is no polynomial is a new leaf.
+//! In every form, a term passes at most `terms - 1` additions and `depth` multiplications. With the
+//! unit roundoff `u`, the rounding error is therefore at most `(terms - 1 + depth) u magnitude` to
+//! first order (Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1). Twice
+//! that bound covers the higher orders, and the products and powers by which engines replace the
+//! fold of a run. Errors of the leaves propagate through the sums and products.
+//!
+//! A minimum or maximum takes the larger of each quantity of its arguments. A quotient is the
+//! product with a reciprocal. A reciprocal, and the result of every other operator that is no
+//! polynomial, is a new leaf; the absolute value keeps the quantities of its argument.
 //!
 //! If all leaves are multiples of `2^grid` for some `grid`, and the magnitude fits the precision,
 //! then the computation is exact in every form.
@@ -92,7 +95,8 @@ pub(super) struct Approx {
     high: i32,
 }
 
-/// Grid of zero, which is a multiple of every power of two.
+/// Grid of zero, which is a multiple of every power of two, and of infinities. The negative of
+/// this number is the grid of values that no `f64` represents.
 const ZERO_GRID: i32 = 1 << 20;
 
 struct Precision {
@@ -306,8 +310,8 @@ impl Approx {
         }
     }
 
-    /// Returns the value; `None` if an engine may overflow or underflow while it computes the
-    /// value.
+    /// Adds the class of the value to its classes; returns `None` if an engine may overflow or
+    /// underflow while it computes the value.
     fn checked(mut self) -> Option<Approx> {
         let p = precision(self.prim);
         if self.high > p.largest
@@ -328,7 +332,7 @@ impl Approx {
     }
 }
 
-/// The smaller or the larger of two values.
+/// The kind of an extremum: the smaller or the larger of two values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ExtremumKind {
     Min,

@@ -20,7 +20,8 @@ pub enum Exactness {
 pub struct ComparisonCounts {
     /// Number of values that agree.
     pub equal: usize,
-    /// Number of don't-care values.
+    /// Number of don't-care values. A struct counts if a member is don't-care, although its other
+    /// members are compared.
     pub skipped: usize,
 }
 
@@ -43,7 +44,7 @@ pub enum Mismatch {
         coordinates: Vec<u64>,
         /// Value of the interpreter, rounded.
         expected: Scalar,
-        /// Maximal error of a legal engine.
+        /// Maximal error of a legal engine; 0 for [`Exactness::Exact`].
         error: f64,
         /// Value of the engine.
         found: Scalar,

@@ -301,7 +301,8 @@ impl Evaluator {
     }
 }
 
-/// Binds an operator with cases to the fill values of its arguments.
+/// Binds an operator with cases to the fill values of its arguments; returns other operators
+/// unchanged.
 fn node_op(op: &Op, args: &[Expr]) -> Result<Op, Error> {
     if !op.has_cases() {
         return Ok(op.clone());

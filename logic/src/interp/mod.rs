@@ -22,7 +22,7 @@
 //!   `0 * inf`, `0 / 0` and `0 * nan` are 0, and a choice ignores the branch that is not taken.
 //!   [`FloatMode::Relaxed`] has the full list.
 //!
-//! A fault of a checked operator at any coordinates is an error of the whole plan.
+//! A fault of an operator at any coordinates is an error of the whole plan.
 
 mod apply;
 mod approx;
@@ -87,7 +87,8 @@ impl ReferenceResult {
 /// Evaluates a plan on dense inputs and returns the results of all its queries.
 ///
 /// # Errors
-/// Returns an error if an input is missing or does not match its type, an operator faults, or a
+/// Returns an error if an input is missing or does not match its type, the value of a parameter is
+/// not one of its possible values, an operator faults, a result has a field of unknown size, or a
 /// table or a fold has too many entries to be dense.
 pub fn interpret(
     plan: &Plan,

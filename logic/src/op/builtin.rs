@@ -1,7 +1,7 @@
 //! The table of built-in operators: name in text, arity, dtype rule, description.
 //!
-//! Each row is one operator. [`DtypeRule`] describes the dtype rules; `eval.rs` computes values;
-//! `laws.rs` has the algebraic laws.
+//! Each row is one operator; the casts, one per primitive, have no rows. [`DtypeRule`] describes
+//! the dtype rules; `eval.rs` computes values; `laws.rs` has the algebraic laws.
 
 use crate::dtype::Prim;
 use std::fmt;
@@ -39,7 +39,7 @@ impl fmt::Display for Arity {
 /// [`promote`](crate::op::promote).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DtypeRule {
-    /// Arguments are promoted, `bool` to `i64`; the result has their dtype.
+    /// Arguments are promoted, then `bool` becomes `i64`; the result has their dtype.
     Arithmetic,
     /// Arguments are promoted, and `bool` is kept; the result has their dtype.
     Same,
@@ -47,7 +47,8 @@ pub enum DtypeRule {
     Float,
     /// Arguments are cast to `bool` (`x != 0`); the result is `bool`.
     Logical,
-    /// Arguments are promoted and must be integers or `bool`; the result has their dtype.
+    /// Arguments are promoted to an integer dtype or `bool`; the result has their dtype. If they
+    /// would be promoted to a float, such as `u64` with `i64`, the arguments are rejected.
     Bits,
     /// An integer (`bool` becomes `i64`) and a count of any integer dtype (`bool` becomes `u8`);
     /// the result has the dtype of the first argument.
@@ -156,8 +157,8 @@ builtins! {
     Neg "neg" unary Arithmetic, "Negation; wraps for integers.";
     Abs "abs" unary Same, "Absolute value; wraps for integers.";
     Sign "sign" unary Same, "Sign: -1, 0 or 1; NaN for NaN, 0 for -0.";
-    Min "min" many Same, "Minimum; NaN if any argument is NaN; -0 is less than 0.";
-    Max "max" many Same, "Maximum; NaN if any argument is NaN; -0 is less than 0.";
+    Min "min" many Same, "Minimum; NaN if any argument is NaN (in the default mode, not beside -inf); -0 is less than 0.";
+    Max "max" many Same, "Maximum; NaN if any argument is NaN (in the default mode, not beside inf); -0 is less than 0.";
     Pow "pow" binary Arithmetic, "Power; wraps for integers, where a negative exponent gives 0, except for bases 1 and -1.";
     FloorDiv "floordiv" binary Arithmetic, "Quotient, rounded down; 0 for integers divided by 0.";
     Rem "rem" binary Arithmetic, "Remainder of floordiv, with the sign of the divisor; 0 for integers divided by 0.";
@@ -234,7 +235,7 @@ builtins! {
 }
 
 impl Builtin {
-    /// Returns the operator with the given name.
+    /// Returns the operator with the given name; `None` if no built-in operator has that name.
     pub fn from_name(name: &str) -> Option<Builtin> {
         Builtin::ALL.iter().copied().find(|b| b.name() == name)
     }

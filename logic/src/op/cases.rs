@@ -67,9 +67,9 @@ impl UserOp {
     /// Checks that the cases, if there are any, define the result everywhere.
     ///
     /// # Errors
-    /// Returns an error if some arguments may be stored together and no case applies, if the cases
-    /// never apply, or if there are too many parameters to check. Also returns an error if the
-    /// operator is associative.
+    /// Returns an error if neither the iteration nor a case contains some set of stored arguments,
+    /// if the cases never apply, or if there are too many parameters to check. Also returns an
+    /// error if the operator is associative.
     pub fn check_cases(&self) -> Result<(), OpError> {
         if !self.has_cases() {
             return Ok(());
@@ -82,7 +82,7 @@ impl UserOp {
         let all = |set: &Iteration| *set == Iteration::All;
         if self.iteration().is_none_or(all) {
             return self
-                .fail("its cases never apply, because its iteration is everywhere; add an (iteration SET)".into());
+                .fail("its cases never apply, because its iteration is everywhere; add an (iteration SET), or choose a smaller SET".into());
         }
         if self.cases().iter().any(|c| all(&c.domain)) {
             return Ok(());
@@ -103,8 +103,9 @@ impl UserOp {
     }
 
     /// Specializes the operator to the fill values of its arguments, which have the dtypes of its
-    /// parameters. Returns an operator without an iteration unchanged. Drops a claim if the
-    /// definition makes the claim only for other fill values.
+    /// parameters. Returns the operator unchanged if it has no iteration, or if the fill values and
+    /// the parameters differ in number. Drops a claim if the definition makes the claim only for
+    /// other fill values.
     ///
     /// # Errors
     /// Returns an error if the operator claims the same result everywhere outside its iteration and
@@ -155,7 +156,7 @@ impl UserOp {
 
     /// Tries up to [`MAX_TRIALS`] sample arguments outside the iteration; returns an error if the
     /// result for some sample differs from the result for the fill values. Does not check operators
-    /// of more than [`MAX_ENUMERATED_PARAMS`] parameters.
+    /// of more than [`MAX_ENUMERATED_PARAMS`] parameters, or that fault on the fill values.
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
         let Ok(expected) = self.eval(fills, FloatMode::default()) else { return Ok(()) };
@@ -375,7 +376,7 @@ mod tests {
             &format!("{head} (case x y))"),
             [0, 0],
             expect![
-                "line 1, column 1: in the definition of operator `f`: its cases never apply, because its iteration is everywhere; add an (iteration SET)"
+                "line 1, column 1: in the definition of operator `f`: its cases never apply, because its iteration is everywhere; add an (iteration SET), or choose a smaller SET"
             ],
         );
         check_error(

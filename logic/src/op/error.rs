@@ -4,8 +4,8 @@ use super::builtin::Arity;
 use super::eval::Fault;
 use crate::dtype::DType;
 
-/// The reason why an operator does not fit its arguments, or its definition is rejected. The author
-/// of the plan is at fault.
+/// The reason why an operator does not fit its arguments, its definition is rejected, or its
+/// evaluation has no value. The author of the plan is at fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpError {

@@ -49,7 +49,7 @@ pub enum Fault {
         prim: Prim,
     },
     /// The loops of a user-defined operator exceeded the step limit, which they share.
-    #[error("a loop of operator `{op}` did not end within {limit} iterations")]
+    #[error("the loops of operator `{op}` did not end within {limit} iterations together")]
     StepLimit {
         /// The operator.
         op: String,
@@ -87,8 +87,8 @@ impl Op {
         }
     }
 
-    /// Returns the value in the strict mode for arguments of any dtypes, after casting them to the
-    /// signature.
+    /// Returns the value in the strict mode for arguments of any dtypes that the operator accepts,
+    /// after casting them to the signature.
     ///
     /// # Errors
     /// Returns the errors of [`Op::signature`] and [`Op::eval`].

@@ -1,5 +1,5 @@
-//! Tests of the table in `eval.rs`, row by row, and a comparison of integer operators with the
-//! arithmetic of Rust on all values of `i8`.
+//! Tests of the values of operators: the table in `eval.rs`, faults, the dtypes of results, and
+//! comparisons with Rust, of integer operators on all values of `i8` and of mathematical functions.
 
 use super::*;
 use crate::dtype::Prim;

@@ -1,7 +1,9 @@
 //! Integer arithmetic of operators, computed in `i128`, then wrapped, saturated or checked.
 //!
-//! Every sum, difference, quotient and remainder of 64-bit integers fits `i128`. A product may
-//! overflow `i128`; it is then wrapped consistently, and still saturates and faults correctly.
+//! Every sum, difference, quotient and remainder of 64-bit integers fits `i128`. A product, a power
+//! or a left shift may overflow `i128`. Overflow keeps the low 64 bits, which wrapping operators
+//! return. A saturating or checked product first saturates in `i128`, and is then still outside the
+//! range of its dtype.
 
 use super::builtin::Builtin;
 use super::eval::Fault;

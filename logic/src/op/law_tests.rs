@@ -1,10 +1,10 @@
 //! Tests that check the claimed properties of every operator against its values.
 //!
-//! The claims of [`Op`]'s methods are tested for each operator, dtype and float mode. Most claims
-//! about one or two values are tested on all values of `bool`, `i8` and `u8`. The other claims, and
-//! those on other dtypes, are tested on sample values; associativity also on random integers. In
-//! the relaxed mode a claim does not apply to NaN, and floats agree up to rounding; otherwise
-//! equality compares bits.
+//! The claims of [`Op`]'s methods are tested for each built-in operator, dtype and mode. Most
+//! claims about one or two values are tested on all values of `bool`, `i8` and `u8`. The other
+//! claims, and those on other dtypes, are tested on sample values; associativity also on random
+//! integers. In the relaxed mode a claim does not apply to NaN, and floats agree up to rounding;
+//! otherwise equality compares bits.
 
 use super::user::tests::gcd;
 use super::*;
@@ -105,7 +105,8 @@ impl LawCase {
         samples(&self.dtype, self.mode, false)
     }
 
-    /// Returns the signature on this dtype; `None` if the operator computes in another dtype.
+    /// Returns the signature on this dtype; `None` if the operator rejects this dtype, or computes
+    /// in another one.
     fn signature(&self, count: usize) -> Option<Signature> {
         let alike = self.op.signature(&vec![self.dtype.clone(); count]);
         let s = alike.or_else(|_| self.op.signature(&[self.dtype.clone(), DType::I64])).ok()?;

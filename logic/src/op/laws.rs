@@ -2,7 +2,7 @@
 //!
 //! A row states that the listed operators obey the law on the listed kinds of dtypes. The dtype is
 //! the dtype of the arguments after promotion. A law that fails for one value of a dtype has no row
-//! for the dtype. `law_tests.rs` tests every row against [`Op::eval`](super::Op::eval).
+//! for the dtype. `law_tests.rs` tests every row against [`Op::eval_in`](super::Op::eval_in).
 //!
 //! Laws on [`RELAXED`] floats are valid up to rounding and the sign of zero. Laws that decide a
 //! result are valid for all values, infinities and NaN included, because
@@ -225,8 +225,9 @@ pub(super) const DISTRIBUTIVE: &[(&[Builtin], ArgPositions, &[Builtin], DtypeKin
     (&[Floor, Ceil, Trunc, Round, Sign], FIRST, &[Min, Max], PRIM),
 ];
 
-/// Methods that fold equal values without a loop, for operators that are not idempotent. Saturating
-/// and checked operators are not associative in general, but are associative on equal values.
+/// Methods that fold n equal values in fewer than n steps, for operators that are not idempotent.
+/// Saturating and checked operators are not associative in general, but are associative on equal
+/// values.
 pub(super) const REPEAT: &[(&[Builtin], RepeatMethod, DtypeKinds)] = &[
     (&[Add], RepeatMethod::Multiply, INT | RELAXED),
     (&[Mul], RepeatMethod::Power, INT | RELAXED),

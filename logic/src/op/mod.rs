@@ -1,9 +1,9 @@
 //! Operators: mapjoins apply them, and aggregates and scans fold with them.
 //!
-//! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined
-//! operator (`user.rs`). Both kinds have an arity and dtypes ([`Op::signature`]), values
-//! ([`Op::eval`]) and algebraic properties (`properties.rs`). A property is claimed only for the
-//! dtypes and float modes in which it is true.
+//! An [`Op`] is a built-in operator (a row of the table in `builtin.rs`, or a cast), or a
+//! user-defined operator (`user.rs`). Both kinds have an arity and dtypes ([`Op::signature`]),
+//! values ([`Op::eval`]) and algebraic properties (`properties.rs`). A property is claimed only for
+//! the dtypes and float modes in which it is true.
 
 mod body;
 mod builtin;
@@ -41,7 +41,7 @@ use std::sync::Arc;
 /// An operator.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
-    /// A row of the operator table.
+    /// A built-in operator.
     Builtin(Builtin),
     /// A user-defined operator. Two such operators are equal if their names, definitions and
     /// declarations are equal.
@@ -59,7 +59,7 @@ pub struct Signature {
 }
 
 impl Op {
-    /// Returns the built-in operator with the given name.
+    /// Returns the built-in operator with the given name; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Op> {
         Builtin::from_name(name).map(Op::Builtin)
     }
@@ -79,9 +79,9 @@ impl Op {
     /// Returns a built-in operator unchanged, because its result does not depend on fill values.
     ///
     /// # Errors
-    /// Returns an error if the dtypes of the fill values do not fit the parameters, or if a trial
-    /// with the fill values refutes the declared iteration space. Also returns an error if the
-    /// cases leave the result undefined at some coordinates.
+    /// Returns an error if the number or the dtypes of the fill values do not fit the parameters,
+    /// or if a trial with the fill values refutes the declared iteration space. Also returns the
+    /// errors of [`UserOp::check_cases`].
     pub fn bind_fills(&self, fills: &[Scalar]) -> Result<Op, OpError> {
         let Op::User(user) = self else { return Ok(self.clone()) };
         let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();

@@ -1,8 +1,8 @@
 //! Partial evaluation of bodies with constant arguments.
 //!
-//! Calls with constant arguments are computed, constant conditions choose a branch, and a loop that
-//! does not begin becomes its result. The iteration space thus follows from the cases that a body
-//! distinguishes, without declarations: `gcd(x, 0)` is `abs(x)`.
+//! Calls with constant arguments are computed or simplified, constant conditions choose a branch,
+//! and a loop that does not begin becomes its result. The iteration space thus follows from the
+//! cases that a body distinguishes, without declarations: `gcd(x, 0)` is `abs(x)`.
 
 use super::body::{Body, While};
 use super::properties::Simplification;

@@ -3,7 +3,7 @@
 //! The dtype is the dtype of the arguments after promotion. If the arguments of an operator still
 //! differ in dtype (shifts, `ldexp`), the dtype is that of the first argument. The properties of
 //! built-in operators come from the tables of `laws.rs`. The properties of user-defined operators
-//! come from their declarations.
+//! come from their declarations; only [`Op::simplify`] also evaluates their bodies.
 
 use super::builtin::{Arity, Builtin, DtypeRule};
 use super::eval::{Fault, cast_to, is_zero};
@@ -42,7 +42,8 @@ pub enum Simplification {
 }
 
 impl Op {
-    /// Returns whether the operator computes `or` for two `bool`s. The operator `max` does, too.
+    /// Returns whether the operator, which takes two `bool`s, computes their `or`. The operator
+    /// `max` does, too.
     pub fn is_disjunction(&self) -> bool {
         [(false, false), (false, true), (true, false), (true, true)].into_iter().all(|(a, b)| {
             self.eval(&[Scalar::Bool(a), Scalar::Bool(b)]).is_ok_and(|value| value == Scalar::Bool(a || b))
@@ -75,9 +76,9 @@ impl Op {
         }
     }
 
-    /// Returns a value that can be dropped as the argument at `position`. The value has the dtype
-    /// `dtype`, even if the argument at `position` has another dtype (the count of a shift). For
-    /// logical operators, the value is a `bool`.
+    /// Returns a value that can be dropped as the argument at `position`, if there is one. The
+    /// value has the dtype `dtype`, even if the argument at `position` has another dtype (the count
+    /// of a shift). For logical operators, the value is a `bool`.
     pub fn identity(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
         match self {
             Op::Builtin(b) => {
@@ -126,7 +127,8 @@ impl Op {
         self.is_identity(value, dtype, 1, mode) || is_absorbed()
     }
 
-    /// Returns the value that can be dropped at every position. A fold can start with this value.
+    /// Returns the value that can be dropped at every position, if there is one. A fold can start
+    /// with this value.
     pub fn fold_identity(&self, dtype: &DType, mode: FloatMode) -> Option<Scalar> {
         let first = self.identity(dtype, 0, mode)?;
         (self.identity(dtype, 1, mode)? == first).then_some(first)
@@ -224,7 +226,7 @@ impl Op {
         }
     }
 
-    /// Returns a method to fold n equal values in fewer than n steps.
+    /// Returns a method to fold n equal values in fewer than n steps, if there is one.
     pub fn repeat_method(&self, dtype: &DType, mode: FloatMode) -> Option<RepeatMethod> {
         if self.is_idempotent(dtype, mode) {
             return Some(RepeatMethod::Idempotent);
@@ -239,7 +241,7 @@ impl Op {
         }
     }
 
-    /// Returns the operator that undoes this operator: `inverse(f(a, b), b) = a`.
+    /// Returns the operator that undoes this operator, if there is one: `inverse(f(a, b), b) = a`.
     pub fn inverse(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
         self.partner(laws::INVERSE, dtype, mode)
     }
@@ -251,7 +253,7 @@ impl Op {
         if self.is_associative(dtype, mode) { Some(self.clone()) } else { self.partner(laws::TAIL, dtype, mode) }
     }
 
-    /// Returns the condition under which a fold from the left may stop early.
+    /// Returns the condition under which a fold from the left may stop early, if there is one.
     pub fn short_circuit(&self, dtype: &DType, mode: FloatMode) -> Option<ShortCircuit> {
         match self {
             Op::Builtin(b) => {

@@ -5,7 +5,7 @@
 //! - `bool` < integers < floats; within a kind, the wider dtype;
 //! - signed with unsigned: the smallest signed dtype that represents both; `f64` for `u64` with a
 //!   signed dtype, because no signed dtype represents both;
-//! - integers with `f32`: `f32` up to 16 bits, `f64` from 32 bits;
+//! - integers with `f32`: `f32` if the integers are promoted to 16 bits or fewer, else `f64`;
 //! - `bool` with any dtype: the other dtype.
 //!
 //! Structs are never promoted.
@@ -179,7 +179,8 @@ pub fn pair_type(value: Prim) -> DType {
     DType::structure([("value", DType::Prim(value)), ("coordinate", DType::I64)])
 }
 
-/// Returns the value and coordinate primitives of a dtype that [`Builtin::MinBy`] folds.
+/// Returns the value and coordinate primitives of a dtype that [`Builtin::MinBy`] folds; `None` for
+/// other dtypes.
 pub(super) fn pair_members(dtype: &DType) -> Option<(Prim, Prim)> {
     let DType::Struct(s) = dtype else { return None };
     match &s.members[..] {

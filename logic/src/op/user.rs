@@ -71,7 +71,8 @@ pub struct Specialization {
 }
 
 /// A set of coordinates built from the stored sets of an operator's arguments: the domain of a
-/// case, or the iteration space, outside which the result is the result for the fill values.
+/// case, or the iteration space. Outside the iteration space, cases define the result; without
+/// cases, the result is the result for the fill values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Iteration {
     /// The stored set of an argument.
@@ -253,7 +254,7 @@ impl UserOp {
     }
 
     /// Returns the fill values for which the iteration space is declared; `None` if the iteration
-    /// space is declared for all fill values.
+    /// space is declared for all fill values, or not declared.
     pub fn fills(&self) -> Option<&[Scalar]> {
         self.fills.as_deref()
     }
@@ -320,8 +321,8 @@ impl UserOp {
     }
 
     /// Returns the number of built-in operators that the operator applies after all user-defined
-    /// operators are expanded: the maximum over its body, its special cases and its cases. Every
-    /// body has passed `check_result`, so the count is small.
+    /// operators are expanded: the maximum over its body, its special cases and its cases. The
+    /// bodies have passed `check_result`, or consist of such bodies, so the count is small.
     fn expanded_ops(&self) -> u64 {
         let Definition::Body(body) = &self.definition;
         let special = self.specializations.iter().map(|s| &s.result).chain(self.cases.iter().map(|c| &c.result));
@@ -373,7 +374,7 @@ impl UserOp {
 }
 
 impl Iteration {
-    /// Returns the arguments that the set mentions.
+    /// Returns the arguments that the set mentions, with repetitions.
     pub fn args(&self) -> Vec<usize> {
         match self {
             Iteration::Arg(k) => vec![*k],
@@ -460,7 +461,8 @@ pub(super) mod tests {
         assert_eq!(value(&op, &[0, 4]), Scalar::I64(-3));
     }
 
-    /// In a physical plan, `(at x)` is an access, and `(coordinate i)` a coordinate.
+    /// Asserts that no operator has the name of a form. In a physical plan, `(at x)` is an access,
+    /// and `(coordinate i)` a coordinate.
     #[test]
     fn names_of_forms_are_reserved() {
         for name in FORMS.into_iter().chain(["max"]) {

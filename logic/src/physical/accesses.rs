@@ -1,4 +1,4 @@
-//! The tensor reads and the parameters of a query.
+//! The parameters of a plan, and the tensor reads and parameters of its queries.
 
 use super::{Access, Output, PhysicalPlan, PhysicalQuery, ScalarExpr, StorageCoordinate, TemporaryNest};
 use crate::affine::{Affine, Parameter};

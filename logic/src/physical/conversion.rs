@@ -8,8 +8,8 @@ use crate::format::{StorageMode, TensorType};
 use std::collections::BTreeSet;
 
 impl PhysicalQuery {
-    /// Returns the tensor that the query copies to another format, or `None` if the query does
-    /// anything else. The copy has the same shape, dtype, fill value and entries as the tensor.
+    /// Returns the tensor that the query copies without any change but that of the format; `None`
+    /// if the query does anything else. The copy has the same shape, dtype, fill value and entries.
     /// `types` returns the type of each tensor that the query may read.
     ///
     /// An engine may convert the storage of the tensor instead of running the loops. Conversion is

@@ -27,12 +27,12 @@ pub struct DenseTensor {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpError {
-    /// A checked operator faulted.
+    /// An operator faulted.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// A name that is not bound where the plan uses it, an input that is missing, or a parameter
-    /// whose value is not one of the possible values.
-    #[error("`{0}` is not bound where the plan uses it")]
+    /// A name that is not bound where the plan uses it, an input that is missing, a parameter whose
+    /// value is not one of the possible values, or a computed coordinate that is no `i64`.
+    #[error("`{0}` is not bound where the plan uses it, or has no valid value")]
     Unbound(String),
     /// An out-of-bounds read or write that the plan does not allow.
     #[error("tensor `{tensor}` is accessed at {coordinates:?}, out of the bounds of its shape {shape:?}")]
@@ -49,7 +49,8 @@ pub enum InterpError {
     RepeatedWrite(Alias),
 }
 
-/// Runs a plan on dense inputs in a float mode; returns all tensors, including the inputs.
+/// Runs a plan on dense inputs in a float mode; returns all tensors, including the inputs. The
+/// inputs must match their types in the plan, which this function does not check.
 ///
 /// # Errors
 /// Returns an error if the plan is malformed, an input is missing, the value of a parameter is not

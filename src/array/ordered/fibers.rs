@@ -179,8 +179,8 @@ fn places_differing(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
     match_prim!(values.columns()[0].prim(), T => differing::<T>(values, fill))
 }
 
-/// Returns a tensor of entries, which may be in any order. Its format is CSF with the modes in the
-/// given order, or dense if `like` is dense.
+/// Returns a tensor of entries, which may be in any order. The format of the tensor is CSF with the
+/// modes in the given order, or dense if `like` is dense.
 pub(super) fn assemble(
     (shape, fill): (Vec<u64>, Scalar),
     order: &[usize],
@@ -199,7 +199,8 @@ pub(super) fn assemble(
     }
 }
 
-/// Returns a tensor with the structure of another tensor, with `map` applied to each value.
+/// Returns a tensor with the structure of another tensor, with `map` applied to each stored value
+/// and to the fill value.
 pub(super) fn map_values<T: OrderedValue, U: OrderedValue>(
     tensor: &Tensor,
     map: impl Fn(T) -> U,

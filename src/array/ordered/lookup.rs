@@ -76,7 +76,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if an array has structs for values.
+    /// The errors of [`Array::collect`]; also if an array has structs for values, or 2^63 or more
+    /// elements.
     #[track_caller]
     pub fn isin(&self, values: impl Into<Operand>) -> Result<Array, Error> {
         let (array, values) = self.with_common_dtype("isin", values.into())?;
@@ -105,7 +106,7 @@ impl Array {
     ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if this array is not a vector, or an array has
-    /// structs for values.
+    /// structs for values, or 2^63 or more elements.
     #[track_caller]
     pub fn searchsorted(&self, values: impl Into<Operand>, side: Side) -> Result<Array, Error> {
         let rank = self.rank()?;
@@ -123,7 +124,7 @@ impl Array {
     }
 
     /// Casts this array and another to their common dtype. A number takes the dtype of this array
-    /// if that dtype can represent it.
+    /// if this dtype can represent the number.
     #[track_caller]
     fn with_common_dtype(&self, operation: &'static str, other: Operand) -> Result<(Array, Array), Error> {
         let other = self.combine(operation, &[other], |states| Ok(states[1].clone()));

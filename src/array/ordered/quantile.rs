@@ -32,7 +32,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if there is no such axis, or the values are structs.
+    /// The errors of [`Array::collect`]; also if there is no such axis, the values are structs, or
+    /// there are 2^63 or more elements along the axes.
     #[track_caller]
     pub fn median(&self, axes: impl Into<Axes>) -> Result<Array, Error> {
         self.order_statistic("median", 0.5, &axes.into(), NanPolicy::Propagate)

@@ -9,11 +9,11 @@ use redpoll_logic::{Format, TensorType};
 use redpoll_storage::Tensor;
 
 impl Array {
-    /// Returns the elements at which a boolean mask is true, in row-major order. The shape of the
-    /// mask must be a prefix of the shape of the array; the remaining modes of the array are kept.
-    /// The mask is computed immediately, because the shape of the result depends on the values of
-    /// the mask. The elements are computed lazily, unless the array is stored and the mask stores
-    /// the same coordinates, as in `a.select(&a.greater(5))`.
+    /// Returns the elements at which a mask is true or nonzero, in row-major order. The shape of
+    /// the mask must be a prefix of the shape of the array; the remaining modes of the array are
+    /// kept. The mask is computed immediately, because the shape of the result depends on the
+    /// values of the mask. The elements are computed lazily, unless the array is stored and the
+    /// mask stores the same coordinates, as in `a.select(&a.greater(5))`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -24,8 +24,9 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if the sizes of mask and array differ, the mask has
-    /// no modes, or the modes of the array are named.
+    /// The errors of [`Array::collect`]; also if the mask has no modes, its shape is not a prefix
+    /// of the shape of the array, the modes of the array are named, or elements that are computed
+    /// lazily are structs.
     #[track_caller]
     pub fn select(&self, mask: &Array) -> Result<Array, Error> {
         let (shape, mask_shape) = (self.shape()?, mask.shape()?);
@@ -42,7 +43,7 @@ impl Array {
     }
 
     /// Returns the elements at which a mask is true, if the array is stored, and the mask is stored
-    /// at the same coordinates.
+    /// at the same coordinates. Returns `None` otherwise, and if the modes are named.
     fn select_stored(&self, mask: &Tensor) -> Result<Option<Tensor>, Error> {
         let state = self.state()?;
         let Some(tensor) = stored_tensor(self.session(), &state)?.filter(|_| state.style == ModeStyle::Positional)
@@ -55,7 +56,7 @@ impl Array {
         Ok(Some(Tensor::from_dense(ty, &values)?))
     }
 
-    /// Returns the array without the coordinates of an axis at which a boolean vector is false. The
+    /// Returns the array without the coordinates of an axis at which a vector is false or zero. The
     /// vector is computed immediately, because the shape of the result depends on the values of the
     /// vector. The elements are computed lazily.
     ///
@@ -67,8 +68,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if there is no such axis, or the condition is not a
-    /// vector of the size of the axis.
+    /// The errors of [`Array::collect`]; also if there is no such axis, the condition is not a
+    /// vector of the size of the axis, the modes of the array are named, or its values are structs.
     #[track_caller]
     pub fn compress(&self, condition: &Array, axis: i64) -> Result<Array, Error> {
         let (_, size) = self.mode_of("compress", axis)?;

@@ -81,8 +81,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if `axis` is not one axis of the array, or the values
-    /// are structs.
+    /// The errors of [`Array::collect`]; also if `axis` is not one axis of the array, the axis has
+    /// 2^63 or more coordinates, or the values are structs.
     #[track_caller]
     pub fn sort(&self, axis: impl Into<Axes>, order: SortOrder) -> Result<Array, Error> {
         let sorted = self.sorted_along("sort", &axis.into(), order)?;
@@ -124,7 +124,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::sort`]; also if the axis has fewer than `k` coordinates.
+    /// The errors of [`Array::sort`]; also if the axis has fewer than `k` coordinates, or the modes
+    /// are named.
     #[track_caller]
     pub fn top_k(&self, k: u64, axis: i64) -> Result<(Array, Array), Error> {
         let (_, size) = self.mode_of("top_k", axis)?;

@@ -38,7 +38,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if the values are structs.
+    /// The errors of [`Array::collect`]; also if the values are structs, or there are 2^63 or more
+    /// elements.
     #[track_caller]
     pub fn unique(&self) -> Result<Unique, Error> {
         let (tensor, along) = self.collect_along("unique", &(..).into())?;
@@ -99,7 +100,7 @@ impl Array {
         Ok((self.vector_of(values)?, self.vector_of(Buffer::from_vec(counts))?))
     }
 
-    /// Returns a dense vector.
+    /// Returns a dense vector of the given values.
     fn vector_of(&self, values: Buffer) -> Result<Array, Error> {
         let (shape, prim) = (vec![values.len() as u64], values.prim());
         let ty = TensorType { shape, dtype: prim.into(), fill: Scalar::zero(prim), format: Format::dense(1) };
@@ -107,7 +108,7 @@ impl Array {
     }
 }
 
-/// The distinct values of one fiber.
+/// The distinct values of an array, whose elements form a single fiber.
 struct DistinctValues {
     values: Buffer,
     indices: Vec<i64>,

@@ -9,7 +9,7 @@ use super::storage::InputLayout;
 use super::tree::TreeTerm;
 use crate::notation::{self, Expr, Program, Role, Stmt, Write};
 use redpoll_logic::op::Op;
-use redpoll_logic::{DType, Special};
+use redpoll_logic::{DType, Prim, Special};
 
 /// The special values that each tensor and each variable may contain.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,7 +27,7 @@ impl Specials {
         });
         let mut specials = Specials { tensors: tensors.collect(), vars: vec![Special::NONE; program.vars.len()] };
         let dtypes = program.tensors.iter().map(|t| &t.ty.dtype).chain(program.vars.iter().map(|(_, dtype)| dtype));
-        if !dtypes.flat_map(DType::prims).any(|p| p.is_float()) {
+        if !dtypes.flat_map(DType::prims).any(Prim::is_float) {
             return specials;
         }
         loop {

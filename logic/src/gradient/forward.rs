@@ -1,0 +1,98 @@
+//! Forward mode: tangents from the leaves to the root.
+
+use super::algebra::{build, rename, sum, sum_over, with_fields};
+use super::folds::{check_scan, push_fold};
+use super::inline::expand;
+use super::maps::push_index;
+use super::rows::derivatives;
+use super::{Ties, algebra, has_floats};
+use crate::error::Error;
+use crate::expr::{Expr, Node};
+use rustc_hash::FxHashMap;
+
+/// Returns the derivative of an expression in a direction: `directions` has expressions that occur
+/// in it, each with its tangent. A tangent may lack fields of its expression. The result has the
+/// fields of the expression.
+///
+/// # Errors
+/// Returns [`Error::NoDerivative`] if the values are not floats, or a node that depends on the
+/// directions has no derivative. Also returns the errors of the constructors of expressions.
+pub fn pushforward(root: &Expr, directions: &[(Expr, Expr)], ties: Ties) -> Result<Expr, Error> {
+    let is_leaf = |e: &Expr| directions.iter().any(|(leaf, _)| leaf == e);
+    let expanded = expand(root, &is_leaf)?;
+    let mut pass = ForwardPass { directions, ties, tangents: FxHashMap::default() };
+    let zero = || Expr::literal(0.0).cast(&root.info().dtype);
+    let tangent = pass.tangent(&expanded)?.map_or_else(zero, Ok)?;
+    algebra::broadcast_to(tangent, root.info())
+}
+
+struct ForwardPass<'d> {
+    directions: &'d [(Expr, Expr)],
+    ties: Ties,
+    /// The tangents by the addresses of nodes; `None` for a node that the directions do not change.
+    tangents: FxHashMap<usize, Option<Expr>>,
+}
+
+impl ForwardPass<'_> {
+    fn tangent(&mut self, e: &Expr) -> Result<Option<Expr>, Error> {
+        if let Some(known) = self.tangents.get(&e.address()) {
+            return Ok(known.clone());
+        }
+        let tangent = self.compute(e)?.map(|tangent| tangent.cast(&e.info().dtype)).transpose()?;
+        self.tangents.insert(e.address(), tangent.clone());
+        Ok(tangent)
+    }
+
+    fn compute(&mut self, e: &Expr) -> Result<Option<Expr>, Error> {
+        if !has_floats(e) {
+            return Ok(None);
+        }
+        if let Some((_, tangent)) = self.directions.iter().find(|(leaf, _)| leaf == e) {
+            return Ok(Some(tangent.clone()));
+        }
+        let tangents = e.node().args().iter().map(|arg| self.tangent(arg)).collect::<Result<Vec<_>, _>>()?;
+        if tangents.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        if let Node::MapJoin { op, args } = e.node() {
+            let mut terms = Vec::new();
+            for (k, tangent) in tangents.iter().enumerate() {
+                let Some(tangent) = tangent else { continue };
+                if let Some(text) = derivatives(op, self.ties)?(k) {
+                    terms.push(build(text, &row_names(args, e, tangent))?);
+                }
+            }
+            return sum(terms);
+        }
+        let [Some(tangent)] = <[Option<Expr>; 1]>::try_from(tangents).expect("other nodes have one argument") else {
+            unreachable!("a tangent was found above");
+        };
+        Ok(Some(match e.node() {
+            Node::Aggregate { .. } => push_fold(e, &tangent, self.ties)?,
+            Node::Scan { op, field, .. } => {
+                check_scan(op)?;
+                let size = algebra::size_of(e.info(), field)?;
+                Expr::scan(op.clone(), with_fields(tangent, [(field.clone(), size)])?, field.clone())?
+            }
+            Node::Relabel { arg, fields } => {
+                let old = &arg.info().fields;
+                rename(tangent, |field| old.iter().position(|f| f == field).map(|k| fields[k].clone()))?
+            }
+            Node::Index { .. } => push_index(e, tangent)?,
+            _ => tangent,
+        }))
+    }
+}
+
+/// Returns the expressions that the names of a row stand for.
+pub(super) fn row_names<'e>(args: &'e [Expr], result: &'e Expr, g: &'e Expr) -> Vec<(&'static str, &'e Expr)> {
+    let names = [("g", Some(g)), ("r", Some(result)), ("x", args.first()), ("y", args.get(1))];
+    names.into_iter().filter_map(|(name, expr)| Some((name, expr?))).collect()
+}
+
+/// Sums the tangent or cotangent of a node over the fields that one of its arguments lacks.
+pub(super) fn reduce_to(value: Expr, node: &Expr, arg: &Expr) -> Result<Expr, Error> {
+    let kept = &arg.info().fields;
+    let lost: Vec<_> = node.info().fields.iter().filter(|field| !kept.contains(field)).cloned().collect();
+    sum_over(value, &lost, node.info())
+}

@@ -1,0 +1,119 @@
+//! Reverse mode: cotangents from the root to the leaves.
+
+use super::algebra::{broadcast_to, build, rename, sum};
+use super::folds::{fold_weight, pull_scan};
+use super::forward::{reduce_to, row_names};
+use super::inline::expand;
+use super::maps::{FreshFields, pull_index};
+use super::rows::derivatives;
+use super::{Ties, has_floats, is_float};
+use crate::error::Error;
+use crate::expr::{Expr, Node};
+use crate::field::Field;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+
+/// Returns the derivatives of a loss by expressions that occur in `root`, in the order of `wrt`.
+/// `seed` is the derivative of the loss by each value of `root`; it may lack fields of `root`. Each
+/// derivative has the fields of its expression; `None` for an expression that does not occur or
+/// does not change the loss.
+///
+/// # Errors
+/// Returns [`Error::NoDerivative`] if the values of an expression of `wrt` are not floats, or a
+/// node that depends on them has no derivative. Also returns the errors of the constructors of
+/// expressions.
+pub fn pullback(root: &Expr, seed: &Expr, wrt: &[Expr], ties: Ties) -> Result<Vec<Option<Expr>>, Error> {
+    if let Some(e) = wrt.iter().find(|e| !is_float(e)) {
+        let reason = "only floats have one; cast the values to f64".to_owned();
+        return Err(Error::NoDerivative { name: format!("value of dtype {}", e.info().dtype), reason });
+    }
+    let is_leaf = |e: &Expr| wrt.contains(e);
+    let root = expand(root, &is_leaf)?;
+    let nodes = nodes_in_order(&root, &is_leaf);
+    let mut pass = ReversePass { ties, fresh: FreshFields::new(fields_of(&nodes)), cotangents: FxHashMap::default() };
+    let mut active: FxHashSet<usize> = FxHashSet::default();
+    for e in &nodes {
+        let depends = || e.node().args().iter().any(|arg| active.contains(&arg.address()));
+        if has_floats(e) && (is_leaf(e) || depends()) {
+            active.insert(e.address());
+        }
+    }
+    pass.add(&root, seed.clone())?;
+    let mut found: Vec<Vec<Expr>> = vec![Vec::new(); wrt.len()];
+    for e in nodes.iter().rev().filter(|e| active.contains(&e.address())) {
+        let Some(cotangent) = sum(pass.cotangents.remove(&e.address()).unwrap_or_default())? else { continue };
+        match wrt.iter().position(|leaf| leaf == e) {
+            Some(k) => found[k].push(cotangent),
+            None => pass.pull(e, cotangent, &active)?,
+        }
+    }
+    let gradient = |(terms, e): (Vec<Expr>, &Expr)| sum(terms)?.map(|total| broadcast_to(total, e.info())).transpose();
+    found.into_iter().zip(wrt).map(gradient).collect()
+}
+
+struct ReversePass {
+    ties: Ties,
+    fresh: FreshFields,
+    /// The terms of the cotangents of nodes, by the addresses of the nodes.
+    cotangents: FxHashMap<usize, Vec<Expr>>,
+}
+
+impl ReversePass {
+    /// Adds a term to the cotangent of a node.
+    fn add(&mut self, e: &Expr, term: Expr) -> Result<(), Error> {
+        self.cotangents.entry(e.address()).or_default().push(term.cast(&e.info().dtype)?);
+        Ok(())
+    }
+
+    /// Adds the terms that the cotangent of a node gives to the cotangents of its active arguments.
+    fn pull(&mut self, e: &Expr, cotangent: Expr, active: &FxHashSet<usize>) -> Result<(), Error> {
+        let is_active = |arg: &Expr| active.contains(&arg.address());
+        match e.node() {
+            Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => Ok(()),
+            Node::MapJoin { op, args } => {
+                for (k, arg) in args.iter().enumerate().filter(|(_, arg)| is_active(arg)) {
+                    if let Some(text) = derivatives(op, self.ties)?(k) {
+                        let term = build(text, &row_names(args, e, &cotangent))?;
+                        self.add(arg, reduce_to(term, e, arg)?)?;
+                    }
+                }
+                Ok(())
+            }
+            Node::Aggregate { arg, .. } => self.add(arg, fold_weight(e, &cotangent, self.ties)?),
+            Node::Scan { arg, .. } => self.add(arg, pull_scan(e, cotangent)?),
+            Node::Relabel { arg, fields } => {
+                let old = &arg.info().fields;
+                let old_name = |field: &Field| fields.iter().position(|f| f == field).map(|k| old[k].clone());
+                self.add(arg, rename(cotangent, old_name)?)
+            }
+            Node::Index { arg, .. } => {
+                let term = pull_index(e, cotangent, &mut self.fresh)?;
+                self.add(arg, term)
+            }
+            Node::Reorder { arg, .. } | Node::Reformat { arg, .. } | Node::Refill { arg, .. } => {
+                self.add(arg, cotangent)
+            }
+        }
+    }
+}
+
+/// Returns the nodes of an expression without repetition, arguments before the nodes that use
+/// them. The arguments of leaves are left out.
+fn nodes_in_order(root: &Expr, is_leaf: &dyn Fn(&Expr) -> bool) -> Vec<Expr> {
+    fn visit(e: &Expr, is_leaf: &dyn Fn(&Expr) -> bool, seen: &mut FxHashSet<usize>, nodes: &mut Vec<Expr>) {
+        if seen.insert(e.address()) {
+            if !is_leaf(e) {
+                e.node().args().iter().for_each(|arg| visit(arg, is_leaf, seen, nodes));
+            }
+            nodes.push(e.clone());
+        }
+    }
+    let (mut seen, mut nodes) = (FxHashSet::default(), Vec::new());
+    visit(root, is_leaf, &mut seen, &mut nodes);
+    nodes
+}
+
+/// Returns the free fields of nodes.
+fn fields_of(nodes: &[Expr]) -> BTreeSet<Field> {
+    nodes.iter().flat_map(|e| e.info().fields.iter().cloned()).collect()
+}
