@@ -1,5 +1,5 @@
-//! Turns the Rust blocks of each page, and the Rust expressions in its tables, into a function.
-//! `tests/rust/main.rs` includes these functions.
+//! Turns the Rust blocks of each page, and the Rust expressions in its tables, into one function
+//! per page. `tests/rust/main.rs` includes these functions.
 #![allow(clippy::print_stdout, reason = "cargo reads the output of a build script")]
 
 #[path = "../tests/golden/markdown.rs"]

@@ -1,7 +1,8 @@
 //! The output of the Rust code of a page: everything that its blocks print, block by block.
 //!
-//! `build.rs` turns each page into a function, in which the blocks follow each other, so that they
-//! share variables. `tests/rust/main.rs` calls these functions.
+//! `build.rs` turns each page with Rust code into a function, in which the blocks follow each
+//! other, so that they share variables. A block that is a whole program has a scope of its own.
+//! `tests/rust/main.rs` calls these functions.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};
@@ -18,12 +19,13 @@ pub struct Notebook {
 }
 
 impl Notebook {
-    /// Ends the block with this index on its page.
+    /// Ends the block with this index among the code blocks of its page.
     pub fn end_block(&mut self, block: usize) {
         self.outputs.push((block, PRINTED.take()));
     }
 
-    /// Returns the index and the text of each block.
+    /// Returns the index and the text of each block that has ended. Discards the text of a block
+    /// that failed before its end.
     pub fn into_outputs(self) -> Vec<(usize, String)> {
         PRINTED.take();
         self.outputs

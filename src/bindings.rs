@@ -4,7 +4,7 @@ use redpoll_logic::Alias;
 use redpoll_storage::Tensor;
 use std::collections::BTreeMap;
 
-/// The tensors that a plan reads, by the names of its tables.
+/// The tensors that a plan or a program reads, by the names of its tables or inputs.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings(BTreeMap<Alias, Tensor>);
 

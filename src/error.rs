@@ -68,7 +68,7 @@ pub enum Error {
     Binding {
         /// The table.
         table: Alias,
-        /// The first difference between the types, or the fault of the value.
+        /// The first difference between the types, or the fault of the value of a parameter.
         difference: &'static str,
     },
     /// The plan breaks a rule of Logic. The fault is the author's.
@@ -121,7 +121,7 @@ pub enum Error {
     /// A file or a folder of a dump could not be read or written.
     #[error("dump, {}: {source}", .path.display())]
     Dump {
-        /// The file.
+        /// The file or folder.
         path: std::path::PathBuf,
         /// The cause.
         source: std::io::Error,

@@ -267,7 +267,7 @@ impl Executable {
     }
 
     /// Returns a note for the user if the optimizing tier failed to compile in the background, or
-    /// if it is used but its kernels cannot be cached on disk.
+    /// if the tier is used but its kernels cannot be cached on disk.
     pub(crate) fn tier_note(&self) -> Option<String> {
         if let Some(failure) = self.optimizing_tier.failure() {
             return Some(failure.into());

@@ -30,8 +30,8 @@ pub enum Detail {
     Code(Target),
 }
 
-/// A part of an explanation: a form of a plan, a program or a query, or facts about it, such as the
-/// notes.
+/// A part of an explanation: a form of a plan, a program or a query, or other information, such as
+/// the notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
     /// The name of the part, with the query if the part describes one query.

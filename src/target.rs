@@ -1,7 +1,7 @@
 //! Targets: the interpreters, tiers and devices that can run a plan, by name.
 //!
-//! The table `TARGETS` is the only list. A new target is a backend in a folder of its own and one
-//! row here; the command line, SQL, explanations and JSON know the target by its name.
+//! The table `TARGETS` lists all targets. A new target needs a backend in a folder of its own and
+//! one row of the table; the command line, SQL, explanations and JSON know the target by its name.
 
 use crate::config::Config;
 use redpoll_devices::launch::{CudaBackend, MAX_DEVICES, grid_interpreter};
@@ -81,7 +81,7 @@ pub(crate) const TARGET_COUNT: usize = {
 /// choice between them. All targets agree on the results; the interpreters are meant for tests and
 /// small data.
 ///
-/// In text, a target is its name, and a device also has a number:
+/// In text, a target is its name, and a device may also have a number, which is 0 by default:
 /// ```
 /// use redpoll::Target;
 ///
@@ -112,9 +112,9 @@ impl Target {
     pub const INSTANT: Target = Target::named("instant");
     /// Machine code by the C compiler of the machine: the optimizing tier.
     pub const OPTIMIZING: Target = Target::named("optimizing");
-    /// The CPU in two tiers. Runs begin on the instant tier. Once a plan has run long enough, the
-    /// optimizing tier is compiled in the background. Then a few runs alternate between the tiers,
-    /// with bit-identical results, and each kernel remains in its faster tier
+    /// The CPU in two tiers. Runs begin on the instant tier. Once a plan has run long or often
+    /// enough, the optimizing tier is compiled in the background. Then a few runs alternate between
+    /// the tiers, with bit-identical results, and each kernel remains in its faster tier
     /// ([`Prepared::tier_choices`](crate::Prepared::tier_choices)). Without a C compiler, the
     /// instant tier remains.
     pub const CPU: Target = Target::named("cpu");
@@ -138,9 +138,9 @@ impl Target {
         Target { row: row as u8, number: 0 }
     }
 
-    /// Returns the CUDA device of the given number. Preparing a plan fails if the device, its
-    /// driver or the run-time compiler is missing, or if the plan calls functions that exist only
-    /// on the host.
+    /// Returns the CUDA device of the given number. Preparing a plan for the device fails if the
+    /// device, its driver or the run-time compiler is missing, or if the plan calls functions that
+    /// exist only on the host.
     ///
     /// ```
     /// assert_eq!(redpoll::Target::cuda(1).to_string(), "cuda:1");
@@ -194,7 +194,8 @@ impl Target {
         self.row().execution
     }
 
-    /// Returns the target of the kernels at the start of a run; `None` for the interpreters above
+    /// Returns the target whose kernels a run needs at first: the instant tier for [`Target::CPU`]
+    /// and [`Target::AUTO`], otherwise the target itself. Returns `None` for the interpreters above
     /// Assembly.
     pub(crate) fn kernel_target(self) -> Option<Target> {
         match self.execution() {
@@ -204,7 +205,7 @@ impl Target {
         }
     }
 
-    /// Returns the backend of the kernels at the start of a run.
+    /// Returns the backend of the kernels of [`Target::kernel_target`].
     ///
     /// # Errors
     /// [`Error::Device`] if the number of the device is too large for any machine.

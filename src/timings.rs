@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A phase from the text of a plan to its results.
+/// A phase from the text of a plan or program to its results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
     /// Parsing of a plan or a program.

@@ -22,7 +22,7 @@ const PLAN: &str = "(plan
 /// Prepares and runs a small plan and creates an e-graph in the background, once per process.
 pub(crate) fn warm_up() {
     static ONCE: Once = Once::new();
-    // An error here also occurs for the caller's plan and is reported there.
+    // Errors are ignored: an error that also concerns the caller's plan is reported for that plan.
     ONCE.call_once(|| {
         rayon::spawn(|| {
             let _ = run();

@@ -14,7 +14,7 @@ use redpoll_testing::optimizing::{self, KernelSelection};
 use redpoll_testing::random::{CaseParameters, draw_case};
 use redpoll_testing::rng::Rng;
 
-/// Adaptivity for any difference in size and any gain.
+/// Adaptivity that replans after any difference in size, whatever the savings or losses.
 const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, min_savings: CostThreshold(f64::NEG_INFINITY) };
 
 fn adapting_case(seed: u64) -> EngineCase {

@@ -71,7 +71,7 @@ fn json(result: &CommandOutput) -> serde_json::Value {
     serde_json::from_str(&result.out).unwrap()
 }
 
-/// The first command of the README works.
+/// The first example in the help of `redpoll run` works.
 #[test]
 fn triangles_of_a_real_graph_are_counted() {
     let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
@@ -532,7 +532,7 @@ fn dense_results_of_sparse_operands_have_a_note() {
     }
 }
 
-/// Tables without indices are numbers on the command line, or files of one number.
+/// Tables without indices are bound to numbers on the command line; other words are rejected.
 #[test]
 fn numbers_are_bound_by_their_values() {
     let sandbox = Sandbox::new();
@@ -579,7 +579,8 @@ const KINDS: &[(&str, &str)] = &[
 ];
 
 /// Each case of generated data is written in one of the file formats, in rotation, and read by
-/// `info`. The seed determines the bytes.
+/// `info`. Equal seeds give equal bytes; other seeds give other bytes, except for grids, which do
+/// not depend on the seed.
 #[test]
 fn data_are_generated_into_every_format() {
     let sandbox = Sandbox::new();
@@ -608,7 +609,7 @@ fn data_are_generated_into_every_format() {
     }
 }
 
-/// `info` reports the structure of a file and lists the best format first.
+/// `info` reports the structure of a file and lists the smallest format first.
 #[test]
 fn info_reports_the_structure() {
     let sandbox = Sandbox::new();
@@ -834,7 +835,8 @@ fn plans_contain_schedules() {
     assert!(result.out.contains("(for o "), "{}{}", result.out, result.err);
 }
 
-/// `explain --section` shows the sections whose title begins with a text, or lists the titles.
+/// `explain --section` shows the sections whose title begins with a text. If there is none, an
+/// error lists the titles.
 #[test]
 fn explain_shows_one_section() {
     let explain =
@@ -1111,8 +1113,8 @@ fn signals_leave_no_partial_files() {
     }
 }
 
-/// Commands that exceed the memory limit are rejected; the message has the requested memory and the
-/// limit.
+/// Commands that exceed the memory limit are rejected, with a message on the limit or the requested
+/// memory.
 #[test]
 fn every_command_has_a_memory_limit() {
     let sandbox = Sandbox::new();

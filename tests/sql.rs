@@ -421,7 +421,7 @@ fn first_mistakes_have_a_next_step() {
         ),
         (
             "SELECT * FROM 't.csv' a WHERE name IN (SELECT name FROM (SELECT 1 AS one) b)",
-            &["have no column `name`", "so that a.name of the outer query is selected"],
+            &["selects a.name of the outer query, and no column of its own tables"],
         ),
         (
             "CREATE TABLE boat AS SELECT 1 AS id; CREATE TABLE trip AS SELECT 1 AS boat; \

@@ -33,8 +33,8 @@ const TABLE: [CompressionRow; 2] = [
 const ZSTD_LEVEL: i32 = 3;
 
 impl Compression {
-    /// Returns the compression of an extension such as `gz`; [`Compression::None`] if the extension
-    /// is none of a compression.
+    /// Returns the compression of an extension such as `gz`; [`Compression::None`] for any other
+    /// extension.
     pub fn of_extension(extension: &str) -> Compression {
         let row = TABLE.iter().find(|row| row.extension.eq_ignore_ascii_case(extension));
         row.map_or(Compression::None, |row| row.compression)
@@ -87,10 +87,11 @@ impl Compression {
     }
 
     /// Returns the error of a failed stream: [`Error::Compressed`], or [`Error::Io`] if the stream
-    /// is not compressed.
+    /// is not compressed or the error is one of the system.
     pub(crate) fn stream_error(self, path: &Path, source: io::Error) -> Error {
         match self {
             Compression::None => Error::Io { path: path.into(), source },
+            _ if source.raw_os_error().is_some() => Error::Io { path: path.into(), source },
             _ => Error::Compressed { path: path.into(), compression: self.name(), source },
         }
     }
@@ -99,5 +100,18 @@ impl Compression {
 impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asserts that errors of the system are not taken for damage of the compressed stream.
+    #[test]
+    fn errors_of_the_system_are_no_damage() {
+        let error = |source| Compression::Gzip.stream_error(Path::new("a.mtx.gz"), source);
+        assert!(matches!(error(io::Error::from_raw_os_error(5)), Error::Io { .. }));
+        assert!(matches!(error(io::ErrorKind::UnexpectedEof.into()), Error::Compressed { .. }));
     }
 }

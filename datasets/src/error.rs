@@ -20,19 +20,18 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// The compressed stream ends early, or cannot be read or decompressed. The fault is the
-    /// file's.
+    /// The compressed stream ends early or cannot be decompressed. The fault is the file's.
     #[error("{}: the {compression} stream is truncated or damaged ({source}); fetch or compress the file again", path.display())]
     Compressed {
         /// The file.
         path: PathBuf,
         /// The compression: `gzip` or `zstd`.
         compression: &'static str,
-        /// The error of the decoder or of the system.
+        /// The error of the decoder.
         source: io::Error,
     },
-    /// The extension does not identify the file format. The first bytes of a file that is read do
-    /// not identify it either. The fault is the caller's.
+    /// The extension does not identify the file format, nor do the first bytes of a file that is
+    /// read. The fault is the caller's.
     #[error("{}: unknown file format; known extensions are {extensions}, each optionally followed by .gz or .zst", path.display())]
     UnknownFormat {
         /// The file.
@@ -61,8 +60,9 @@ pub enum Error {
         /// The fault.
         fault: Fault,
     },
-    /// The size or the times of an open file, or the bytes of an array in the file, have changed.
-    /// The fault is that of the program that wrote the file.
+    /// The size or the times of an open file, or the bytes of an array in the file, have changed,
+    /// or the metadata of the file cannot be read any longer. The fault is that of the program that
+    /// wrote the file.
     #[error("{}: the file has changed since it was opened; open it again", path.display())]
     ChangedFile {
         /// The file.

@@ -34,7 +34,7 @@ pub(crate) type ReadFile = fn(&[u8], &ReadOptions) -> Result<ParsedFile, Located
 pub struct FileFormat {
     /// The name in messages and listings.
     pub name: &'static str,
-    /// The extension, without dot.
+    /// The extension, without the dot before it.
     pub extension: &'static str,
     /// A one-line description for listings.
     pub summary: &'static str,

@@ -22,7 +22,8 @@ use std::sync::Arc;
 pub struct LoadedFile {
     /// The file.
     pub path: PathBuf,
-    /// The header. If a dtype was requested, the header has this dtype, and the fill value in it.
+    /// The header. If a dtype was requested, the header has this dtype and the converted fill
+    /// value.
     pub info: Info,
     /// All entries, including those that the file omits by symmetry.
     pub data: Data,

@@ -210,7 +210,7 @@ impl Content {
     }
 
     /// Returns the entries like [`Content::of_tensor`], with allocations charged to `memory`.
-    fn from_tensor_within(path: &Path, tensor: &Tensor, memory: &Memory) -> Result<Content, Error> {
+    pub(crate) fn from_tensor_within(path: &Path, tensor: &Tensor, memory: &Memory) -> Result<Content, Error> {
         let ty = tensor.ty();
         if ty.dtype.prim().is_none() {
             let hint = "write it as .rpt, or each member as a tensor of its own";

@@ -125,7 +125,7 @@ impl<'a> TextCursor<'a> {
         };
         value
             .and_then(|n| T::try_from(n).ok())
-            .ok_or_else(|| self.overflow(token, dtype, "declare a wider field in the banner"))
+            .ok_or_else(|| self.overflow(token, dtype, "declare another field in the banner, such as real"))
     }
 
     /// Reads a real number; Fortran's exponent letters `d` and `D` are accepted.
@@ -185,16 +185,13 @@ fn magnitude(digits: &[u8]) -> Option<i128> {
     digits.iter().try_fold(0i128, |n, &d| n.checked_mul(10)?.checked_add(i128::from(d - b'0')))
 }
 
-/// Parses an integer written as a real number, such as `3.0` or `1e3`, if its value is exact. From
-/// 2^53 on, the number must have a decimal point and no exponent.
+/// Parses an integer, which may be written as a real number such as `3.0` or `1e3`, if its value is
+/// exact. From 2^53 on, the number must have no exponent.
 pub(crate) fn parse_integral(token: &[u8]) -> Option<i128> {
     let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
     let point = digits.iter().position(|&b| b == b'.');
-    if let Some((integer, fraction)) = point.map(|at| (&digits[..at], &digits[at + 1..]))
-        && !integer.is_empty()
-        && integer.iter().all(u8::is_ascii_digit)
-        && fraction.iter().all(|&b| b == b'0')
-    {
+    let (integer, fraction) = point.map_or((digits, &b""[..]), |at| (&digits[..at], &digits[at + 1..]));
+    if !integer.is_empty() && integer.iter().all(u8::is_ascii_digit) && fraction.iter().all(|&b| b == b'0') {
         let magnitude = magnitude(integer)?;
         return Some(if token[0] == b'-' { -magnitude } else { magnitude });
     }
@@ -263,6 +260,7 @@ mod tests {
             assert_eq!(parse(text), Ok(value), "{text}");
         }
         assert!(matches!(parse("9223372036854775808.0"), Err(Fault::Overflow { .. })));
+        assert_eq!(parse_integral(b"+9007199254740993"), Some(9007199254740993));
         for text in ["", "-", "1.5", "1e-3", "1e17", "nan", "inf", "a", "-.", "1.0.0"] {
             assert!(matches!(parse(text), Err(Fault::Malformed { .. })), "{text}");
         }

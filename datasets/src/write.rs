@@ -102,7 +102,10 @@ pub fn write_tensor_bytes(name: impl AsRef<Path>, tensor: &Tensor, options: &Wri
             check_files(path, tensor)?;
             Ok(bytes)
         }
-        false => write_bytes(path, &Content::of_tensor(path, tensor)?, options),
+        false => {
+            let scope = MemoryScope::new(&options.memory);
+            write_bytes(path, &Content::from_tensor_within(path, tensor, scope.memory())?, options)
+        }
     }
 }
 

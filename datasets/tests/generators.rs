@@ -361,15 +361,15 @@ fn invalid_parameters_are_rejected() {
     let messages: String = cases.iter().map(|generator| message(&**generator)).collect();
     expect![[r#"
         cannot generate rmat: the scale is too large: 33; the maximum is 32
-        cannot generate rmat: 18446744073709551615 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate rmat: 18446744073709551615 entries need at least 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate rmat: expected four probabilities that add up to 1, found [0.5, 0.5, 0.5, 0.5]
         cannot generate rmat: expected four probabilities that add up to 1, found [NaN, 0.5, 0.25, 0.25]
         cannot generate rmat: expected noise from 0 to 0.19, found 0.3
-        cannot generate erdos-renyi: 9223372071151298560 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate erdos-renyi: 9223372071151298560 entries need at least 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate erdos-renyi: the number of vertices is too large: 8589934592; the maximum is 4294967296
         cannot generate erdos-renyi: expected a probability between 0 and 1, found 1.5
         cannot generate grid: expected a shape of at least one mode, found none
-        cannot generate grid: more than 2^64 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate grid: at least 2^64 entries need at least 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate grid: the number of axes is too large: 9; the maximum is 8
         cannot generate banded: 1429372008069 entries need 34304928193656 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate banded: expected a density between 0 and 1, found -1
@@ -378,7 +378,7 @@ fn invalid_parameters_are_rejected() {
         cannot generate uniform: expected a shape of at least one mode, found none
         cannot generate uniform: the rank is too large: 65; the maximum is 64
         cannot generate uniform: a dimension is too large: 18446744073709551615; the maximum is 9223372036854775807
-        cannot generate uniform: not supported: a shape of more than 2^128 elements; choose fewer or smaller modes
+        cannot generate uniform: not supported: a shape of at least 2^128 elements; choose fewer or smaller modes
         cannot generate uniform: 1099524210688 entries need 35184774742016 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate uniform: the requested count is too large: 10; the maximum is 9
         cannot generate uniform: expected a density between 0 and 1, found NaN
@@ -387,7 +387,7 @@ fn invalid_parameters_are_rejected() {
         cannot generate ratings: expected a skew of users from 0 to 8, found 9
         cannot generate ratings: 2000 users and items need 68719476816000 bytes, and the limit is 8589934592; request fewer users and items, or raise the limit
         cannot generate ratings: expected at least 2 stars, found 1
-        cannot generate image: 4611686018427387904 pixels need more than 2^64 bytes, and the limit is 8589934592; request fewer pixels, or raise the limit
+        cannot generate image: 4611686018427387904 pixels need at least 2^64 bytes, and the limit is 8589934592; request fewer pixels, or raise the limit
         cannot generate image: expected a radius above 0, up to 1e9, found 0
     "#]].assert_eq(&messages);
 }

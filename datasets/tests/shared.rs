@@ -1,10 +1,11 @@
-//! Tests that real graphs, matrices and tensors agree with their manifest, if the collection is
-//! available.
+//! Tests that real graphs, matrices, images and tensors agree with their manifest, if the
+//! collection is available.
 //!
 //! The collection is in `shared/datasets` beside the checkout, or in the folder that the
 //! environment variable `REDPOLL_DATASETS` names. The file `MANIFEST.tsv` of the collection has a
 //! row per file. Columns include `kind`, `file`, `dims` (`34x34`), `nnz_or_rows` (entries with
-//! symmetry expanded), `stored_entries` (entries in the file), `field` and `symmetry_or_order`.
+//! symmetry expanded; for an image, its nonzero pixels), `stored_entries` (entries in the file),
+//! `field` and `symmetry_or_order`.
 
 use redpoll_datasets::{Error, Fault, Info, LoadedFile, ReadOptions, Symmetry, Values, info, read};
 use redpoll_logic::Prim;
@@ -91,7 +92,8 @@ fn matrices() {
     check_kind(&["matrices"]);
 }
 
-/// Asserts that all pixels of images are stored; `nnz_or_rows` counts the nonzero pixels.
+/// Asserts that images have the shapes and the numbers of nonzero pixels of the manifest. Readers
+/// of images return all pixels, so the test counts the nonzero ones.
 #[test]
 fn images() {
     let folder = folder();

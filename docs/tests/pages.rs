@@ -1,5 +1,5 @@
-//! Tests of the pages of the book: every page is in the summary, every link resolves, and sentences
-//! are short.
+//! Tests of `README.md` and the pages of the book: the summary has every page of the book, every
+//! relative link resolves, sentences are short, pages have titles, and code blocks have a language.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use redpoll_golden::pages::{Page, read_pages};
@@ -59,8 +59,8 @@ fn the_summary_has_every_page() {
     assert_eq!(listed.len(), written.len(), "a page is listed twice");
 }
 
-/// Asserts that every relative link names a file of the repository, and its fragment names a
-/// heading.
+/// Asserts that every relative link names a file or folder of the repository, and that its
+/// fragment, if it has one, names a heading of the page.
 #[test]
 fn links_resolve() {
     let pages = pages();
@@ -86,7 +86,7 @@ fn links_resolve() {
     assert!(faults.is_empty(), "links that lead nowhere:\n{}", faults.join("\n"));
 }
 
-/// Resolves the `..` of a path without the file system.
+/// Resolves the `..` of a path without the file system. Panics if the path leaves the repository.
 fn normalized(path: &Path) -> PathBuf {
     let mut found = PathBuf::new();
     for component in path.components() {
@@ -107,7 +107,7 @@ fn has_heading(page: &Page, fragment: &str) -> bool {
     headings(page).iter().any(|heading| name(heading) == fragment)
 }
 
-/// The largest number of words in a sentence, as for the other texts of the repository.
+/// The largest number of words in a sentence, the same as for the READMEs of the repository.
 const SENTENCE_WORDS: usize = 35;
 
 /// Asserts that sentences outside of code and tables are short.

@@ -1,4 +1,4 @@
-//! Arguments of operations: axes, operators and orders.
+//! Arguments of operations: axes and operators.
 
 use crate::operators::Operator;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -16,7 +16,8 @@ enum AxisArgument {
     Names(Vec<String>),
 }
 
-/// Returns the axes of a reduction. With `keep`, the result has the reduced modes with size 1.
+/// Returns the axes of an operation: all axes if `axis` is `None`. With `keep`, the result of a
+/// reduction has the reduced modes with size 1.
 pub(crate) fn axes(axis: &Bound<'_, PyAny>, keep: bool) -> PyResult<Axes> {
     let axes = if axis.is_none() {
         Axes::from(..)
@@ -27,7 +28,8 @@ pub(crate) fn axes(axis: &Bound<'_, PyAny>, keep: bool) -> PyResult<Axes> {
             Ok(AxisArgument::Numbers(numbers)) => numbers[..].into(),
             Ok(AxisArgument::Names(names)) => names.into_iter().map(Field::from).collect::<Vec<_>>().into(),
             Err(_) => {
-                let message = format!("an axis is `None`, an integer, a name, or several of them, found {axis}");
+                let message =
+                    format!("an axis is `None`, an integer, a name, several integers or several names, found {axis}");
                 return Err(PyTypeError::new_err(message));
             }
         }
@@ -35,7 +37,7 @@ pub(crate) fn axes(axis: &Bound<'_, PyAny>, keep: bool) -> PyResult<Axes> {
     Ok(if keep { axes.keep() } else { axes })
 }
 
-/// Returns the operator of the given name.
+/// Returns the built-in operator of the given name.
 pub(crate) fn operator(name: &str) -> PyResult<Op> {
     Op::from_name(name)
         .ok_or_else(|| PyValueError::new_err(format!("there is no operator '{name}'; see `redpoll.operator_names()`")))

@@ -4,7 +4,7 @@ use crate::argument::operator;
 use crate::dtype::{dtype_name, prim_of, scalar, to_python};
 use crate::error::exception;
 use crate::index::index;
-use crate::operand::{OperandValue, python_array};
+use crate::operand::{OperandValue, python_array, zero_annihilates};
 use crate::products::product;
 use crate::promotion;
 use crate::run::run;
@@ -31,8 +31,8 @@ pub(crate) struct Core {
     pub(crate) work: u64,
 }
 
-/// A lazy array. Its elements never change, but [`Array::assign`] binds the object to another
-/// array, so that `x[0] = 1` of Python has an effect on `x` alone.
+/// A lazy array. No operation changes elements in place: for `x[0] = 1` of Python,
+/// [`Array::assign`] binds the object `x` to another array, so other arrays keep their elements.
 #[pyclass(frozen, subclass, module = "redpoll._core")]
 pub(crate) struct Array(RwLock<Arc<Core>>);
 
@@ -66,9 +66,8 @@ impl Array {
         Array::bounded(inner, |shape| Bounds::stored(shape, tensor.positions()))
     }
 
-    /// Records that the array is computed, and sets its bounds to the bounds of its tensor. If the
-    /// session has a memory limit, the old bounds stay, because the tensor may be evicted and
-    /// computed again.
+    /// Sets the bounds of a computed array to the bounds of its tensor. If the session has a memory
+    /// limit, the old bounds stay, because the tensor may be evicted and computed again.
     pub(crate) fn note_computed(&self, core: &Arc<Core>, tensor: &storage::Tensor) {
         if core.inner.session().config().memory_limit.is_some() {
             return;
@@ -95,13 +94,13 @@ impl Array {
 }
 
 impl Core {
-    /// Returns the result of an operation on this array alone. The result may store every element.
+    /// Returns the result of an operation on this array. The result may store every element.
     pub(crate) fn derived<'py>(&self, py: Python<'py>, inner: redpoll::Array) -> PyResult<Bound<'py, PyAny>> {
         Array::new(inner, self.work.saturating_add(self.bounds.stored))?.into_python(py)
     }
 
-    /// Returns the result of an operation on this array alone. The result stores at most as many
-    /// elements as this array.
+    /// Returns the result of an operation on this array. The result stores at most as many elements
+    /// as this array.
     pub(crate) fn rearranged<'py>(&self, py: Python<'py>, inner: redpoll::Array) -> PyResult<Bound<'py, PyAny>> {
         let Bounds { stored, .. } = self.bounds;
         let visited = self.work.saturating_add(stored);
@@ -140,17 +139,20 @@ impl Core {
 /// Applies an operator elementwise, as NumPy does.
 ///
 /// # Errors
-/// Raises the exceptions of [`promotion::apply`].
+/// Raises the exceptions of [`promotion::apply`], and the exception of an operation that could not
+/// be applied.
 pub(crate) fn elementwise(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) -> PyResult<Array> {
     let bounds: Vec<Bounds> = values.iter().map(OperandValue::bounds).collect();
-    // A product is not stored where an operand with the fill value 0 is not stored.
     let is_product = op == Op::Builtin(Builtin::Mul);
     let sparse: Vec<Bounds> =
         values.iter().filter(|value| is_product && value.is_sparse()).map(OperandValue::bounds).collect();
     let result = promotion::apply(op, like, values)?;
-    Array::bounded(result, |shape| match sparse.is_empty() {
-        true => Bounds::elementwise(shape, bounds.into_iter()),
-        false => Bounds::product(shape, &bounds, sparse.into_iter()),
+    // A product is not stored where an operand with the fill value 0 is not stored, if 0
+    // annihilates it.
+    let is_sparse = !sparse.is_empty() && zero_annihilates(&result);
+    Array::bounded(result, |shape| match is_sparse {
+        true => Bounds::product(shape, &bounds, sparse.into_iter()),
+        false => Bounds::elementwise(shape, bounds.into_iter()),
     })
 }
 
@@ -245,14 +247,18 @@ impl Array {
         core.rearranged(py, core.inner.astype(prim_of(dtype)?))
     }
 
-    /// Returns a part of the array, selected by an index for each mode, from the first mode on.
+    /// Returns the elements at the given indices. The indices apply to the modes in order, from the
+    /// first mode on; `None` and `...` are allowed as in NumPy.
     fn slice<'py>(&self, indices: Vec<Bound<'py, PyAny>>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let indices = indices.iter().map(index).collect::<PyResult<Vec<_>>>()?;
         let core = self.core();
-        // Arrays of coordinates may repeat elements.
+        let index_arrays = indices.iter().filter_map(|item| item.cast::<Array>().ok());
+        let work =
+            index_arrays.fold(core.bounds.read(), |work, array| work.saturating_add(array.get().core().bounds.read()));
+        let indices = indices.iter().map(index).collect::<PyResult<Vec<_>>>()?;
+        // Arrays and lists of coordinates may repeat elements.
         let repeats = |index: &Index| matches!(index, Index::Gather(_) | Index::Take(_));
         match indices.iter().any(repeats) {
-            true => core.derived(py, core.inner.slice(indices)),
+            true => Array::new(core.inner.slice(indices), work)?.into_python(py),
             false => core.rearranged(py, core.inner.slice(indices)),
         }
     }
@@ -313,7 +319,7 @@ impl Array {
         run(py, work, move |cancel| array.cancelled_by(cancel).write(path))
     }
 
-    /// Computes the array with transformed loops, and keeps the tensor.
+    /// Computes the array with loops that `schedule` transforms, and keeps the tensor.
     fn compute_scheduled(&self, py: Python<'_>, schedule: String) -> PyResult<Tensor> {
         let Core { inner: array, work, .. } = &*self.core();
         let array = array.clone();

@@ -3,7 +3,7 @@
 //! [`read_table`] reads any object with `__arrow_c_stream__`, such as a frame of pandas, Polars,
 //! pyarrow or DuckDB, and [`ArrowTable`] is such an object. [`import_table`] makes a tensor from a
 //! table whose columns are coordinates and values, and [`export_table`] makes a table from a
-//! tensor. Coordinates that are not integers have [`labels`].
+//! tensor. Coordinates that are not integers get [`labels`]; integers get them on request.
 
 pub(crate) mod labels;
 
@@ -105,7 +105,9 @@ impl ArrowTable {
 /// one batch, the columns are shared, not copied.
 ///
 /// # Errors
-/// Raises `TypeError` if the object has no such method, and `ValueError` if the stream fails.
+/// Raises `TypeError` if the object has no such method, or the method returns no capsule;
+/// `ValueError` if the capsule is not a stream of Arrow, or the stream fails. Exceptions of the
+/// method are passed on.
 pub(crate) fn read_table(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let (schema, batches) = read_batches(object)?;
     match <[RecordBatch; 1]>::try_from(batches) {
@@ -117,8 +119,8 @@ pub(crate) fn read_table(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     }
 }
 
-/// Reads the schema and the record batches of an object with `__arrow_c_stream__`, whose columns
-/// are shared.
+/// Reads the schema and the record batches of an object with `__arrow_c_stream__`. The columns are
+/// shared, not copied.
 ///
 /// # Errors
 /// Raises the exceptions of [`read_table`].
@@ -144,7 +146,7 @@ pub(crate) fn read_batches(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Ve
 }
 
 /// Makes a tensor from the rows of a table. Also returns the labels of each mode, or `None` for a
-/// mode whose column has the coordinates as integers.
+/// mode without labels. Without a column of values, the values are booleans: true for each row.
 ///
 /// `labels` has one item for each coordinate column. `None` makes labels unless the column has
 /// integers, and `True` makes labels in any case. If the item is [`Labels`], the names of the
@@ -208,7 +210,7 @@ pub(crate) fn import_table<'py>(
         if let Some(prim) = dtype_of_arrow(column.data_type()).and_then(|dtype| dtype.prim()) {
             value_prim = prim;
         }
-        // One column may have both coordinates and values, so the values get a name of their own.
+        // A column may be used for both coordinates and values, so the values get another name.
         fields.push(Field::new(VALUES, column.data_type().clone(), true));
         columns.push(column.clone());
     }
@@ -241,8 +243,9 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a ArrayRef> {
     })
 }
 
-/// Returns a copy of a column of coordinates, and the largest coordinate plus 1. The import reports
-/// negative coordinates.
+/// Returns a copy of a column of integer coordinates, and the largest coordinate plus 1; 0 if the
+/// column has no coordinate, or this number does not fit `u64`. The import reports negative
+/// coordinates.
 ///
 /// Without the copy, the column may share memory with an array of NumPy, which could change after
 /// the validation.

@@ -1,7 +1,8 @@
-//! Memory shared with Python by its buffer protocol, without copies.
+//! Memory shared with Python by its buffer protocol, without copies where sharing is safe.
 //!
-//! [`values_of`] reads the buffer of a Python object, such as a NumPy array, as an array of
-//! redpoll, and [`SharedBuffer`] exports an array of redpoll to Python as a read-only buffer.
+//! [`values_of`] and [`coordinates_of`] read the buffer of a Python object, such as a NumPy array,
+//! as an array of redpoll, and [`SharedBuffer`] exports an array of redpoll to Python as a
+//! read-only buffer.
 //!
 //! Kernels trust validated coordinates and booleans, and would read out of bounds if Python changed
 //! them later. So coordinates and booleans are copied, unless they belong to a [`SharedBuffer`] or
@@ -21,7 +22,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Returns the values of a Python object as an array of redpoll. Numbers are shared: the array
-/// keeps the object, and sees later changes of its values.
+/// keeps the object, and sees later changes of its values. Booleans are copied, unless their memory
+/// is immutable.
 ///
 /// # Errors
 /// Raises the exceptions of [`coordinates_of`].
@@ -36,15 +38,17 @@ pub(crate) fn values_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
 ///
 /// # Errors
 /// Raises `TypeError` if the elements are not primitives of redpoll in native byte order, and
-/// `BufferError` if they are not contiguous.
+/// `BufferError` if they are not contiguous or not aligned. An object without a buffer raises the
+/// exception of the buffer protocol.
 pub(crate) fn coordinates_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
     let (prim, buffer) = typed_buffer(object)?;
     if is_frozen(object) { shared(prim, buffer) } else { copied(prim, &buffer) }
 }
 
-/// Returns whether the memory of an object is immutable. Such memory belongs to a [`SharedBuffer`]
-/// or to `bytes`, possibly through arrays of NumPy and memory views. The flag `writeable` of an
-/// array of NumPy proves nothing, because another array may write to the same memory.
+/// Returns whether the memory of an object is known to be immutable. Such memory belongs to a
+/// [`SharedBuffer`] or to `bytes`, possibly through a few arrays of NumPy and memory views. The
+/// flag `writeable` of an array of NumPy proves nothing, because another array may write to the
+/// same memory.
 fn is_frozen(object: &Bound<'_, PyAny>) -> bool {
     let Ok(ndarray) = object.py().import("numpy").and_then(|numpy| numpy.getattr("ndarray")) else { return false };
     let mut owner = object.clone();
@@ -67,7 +71,12 @@ fn is_frozen(object: &Bound<'_, PyAny>) -> bool {
 /// Returns the buffer of an object, with the primitive of its elements.
 fn typed_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Prim, PyUntypedBuffer)> {
     let buffer = PyUntypedBuffer::get(object)?;
-    let prim = match (ElementType::from_format(buffer.format()), buffer.item_size()) {
+    let element = match buffer.format().to_bytes().first() {
+        // `from_format` ignores the byte order.
+        Some(order) if FOREIGN_BYTE_ORDERS.contains(order) => ElementType::Unknown,
+        _ => ElementType::from_format(buffer.format()),
+    };
+    let prim = match (element, buffer.item_size()) {
         (ElementType::Bool, _) => Prim::Bool,
         (ElementType::SignedInteger { .. }, 1) => Prim::I8,
         (ElementType::SignedInteger { .. }, 2) => Prim::I16,
@@ -119,7 +128,11 @@ fn copied(prim: Prim, buffer: &PyUntypedBuffer) -> PyResult<Array> {
     Ok(Array::new(prim, memory.into(), len).expect("a new allocation is aligned and long enough"))
 }
 
-/// The largest number of views between an array and the owner of its memory.
+/// The first characters of the formats of buffers in the byte order of other machines.
+const FOREIGN_BYTE_ORDERS: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
+
+/// The largest number of objects that [`is_frozen`] examines: the views of the memory, and its
+/// owner.
 const MAX_VIEWS: usize = 8;
 
 /// An array of redpoll as a read-only buffer of one dimension.
@@ -155,7 +168,7 @@ impl SharedBuffer {
     /// Exports the elements.
     ///
     /// # Safety
-    /// `view` points to memory for a buffer; the interpreter guarantees this.
+    /// `view` is null or points to memory for a buffer; the interpreter guarantees this.
     unsafe fn __getbuffer__(slf: Bound<'_, SharedBuffer>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         if view.is_null() {
             return Err(PyBufferError::new_err("the view is null"));

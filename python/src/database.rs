@@ -52,7 +52,7 @@ pub(crate) mod _sql {
     }
 }
 
-/// Tables, and the queries over them.
+/// Registered tables and functions, and the runs of statements that use them.
 #[pyclass(frozen, module = "redpoll._core._sql")]
 pub(crate) struct Database {
     inner: redpoll::sql::Database,
@@ -89,8 +89,9 @@ impl Database {
         Database { inner, strict: redpoll::Session::new(config), arrays: Mutex::default() }
     }
 
-    /// Computes an array, and returns it as a table with the given names of columns: one for each
-    /// mode, and optionally one for the values.
+    /// Computes an array, unless an earlier call has made its table, and returns it as a table.
+    /// `columns` has a name for each mode, and optionally one for the values; `None` means the
+    /// names `i0`, `i1`, .., `value`.
     fn table_of_array(
         &self,
         py: Python<'_>,
@@ -159,7 +160,7 @@ impl Database {
         dropped.map(|table| table.is_some()).map_err(|error| exception(py, &error))
     }
 
-    /// Returns the names of the tables, in order.
+    /// Returns the names of the tables, in alphabetical order.
     fn tables(&self) -> Vec<String> {
         let state = self.inner.context().state();
         let names = &state.config_options().catalog;
@@ -183,8 +184,8 @@ impl Database {
         rows.ok_or_else(|| PyValueError::new_err("expected a statement of SQL, found none"))
     }
 
-    /// Returns the title and the text of each form of the plan of a statement, and the reasons why
-    /// aggregates are not claimed. `analyze` runs the statement.
+    /// Returns the title and the text of each form of the plan of a statement, and for a query the
+    /// reasons why aggregates are not claimed. `analyze` runs the statement.
     fn explain(
         &self,
         py: Python<'_>,
@@ -202,7 +203,8 @@ impl Database {
 }
 
 impl Database {
-    /// Returns the table of an array, if an earlier call has made the table.
+    /// Returns the table of an array with the given columns, if an earlier call has made the table.
+    /// Forgets the tables of arrays that no longer exist.
     fn known_table(&self, core: &Arc<Core>, columns: Option<&Vec<String>>) -> Option<TensorTable> {
         let mut arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
         arrays.retain(|known| known.array.strong_count() > 0);

@@ -1,11 +1,12 @@
-//! NumPy's names of dtypes, and conversions of numbers.
+//! NumPy's names and buffer formats of dtypes, and conversions of numbers.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 use redpoll::logic::{DType, Prim, Scalar};
 
-/// The primitives with the names of their dtypes and the format characters of their buffers.
+/// The primitives, in the order of the enum, with the names of their dtypes and the format
+/// characters of their buffers.
 const DTYPES: [(Prim, &str, &std::ffi::CStr); 11] = [
     (Prim::Bool, "bool", c"?"),
     (Prim::I8, "int8", c"b"),
@@ -49,7 +50,8 @@ pub(crate) fn dtype_name(dtype: &DType) -> String {
 /// has a dtype, although `numpy.float64` derives from `float`.
 ///
 /// # Errors
-/// Raises `OverflowError` if the number is an integer outside of the range of `prim`.
+/// Raises `OverflowError` if the number is an integer that does not fit `prim`, or for booleans and
+/// structs does not fit 64 bits.
 pub(crate) fn number(value: &Bound<'_, PyAny>, prim: Option<Prim>) -> PyResult<Option<Scalar>> {
     if let Ok(float) = value.cast_exact::<PyFloat>() {
         return Ok(Some(Scalar::F64(float.value())));
@@ -62,11 +64,12 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, prim: Option<Prim>) -> PyResult<O
         // Integers beyond 64 bits convert to floats.
         return Ok(Some(integer.extract::<i64>().map_or(Scalar::F64(integer.extract()?), Scalar::I64)));
     }
+    let prim = prim.filter(|prim| prim.is_int());
     let number = match integer.extract::<i64>() {
         Ok(small) => Scalar::I64(small),
-        Err(_) => Scalar::U64(integer.extract().map_err(|_| out_of_range(integer, Prim::I64))?),
+        Err(_) => Scalar::U64(integer.extract().map_err(|_| out_of_range(integer, prim.unwrap_or(Prim::I64)))?),
     };
-    if let Some(prim) = prim.filter(|prim| prim.is_int())
+    if let Some(prim) = prim
         && number.cast(prim).and_then(|cast| cast.to_i128()) != number.to_i128()
     {
         return Err(out_of_range(integer, prim));
@@ -74,19 +77,23 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, prim: Option<Prim>) -> PyResult<O
     Ok(Some(number))
 }
 
-/// Returns a Python number, or a scalar of NumPy, as a value of `prim`.
+/// Returns a Python number as a value of `prim`. An object with `__index__`, such as an integer of
+/// NumPy, is converted to an integer of Python first, and any other object to a float of 64 bits.
 ///
 /// # Errors
-/// Raises `OverflowError` as [`number`] does, and `TypeError` if the object is not a number.
+/// Raises `OverflowError` as [`number`] does, and `TypeError` if the object does not convert to a
+/// float.
 pub(crate) fn scalar(value: &Bound<'_, PyAny>, prim: Prim) -> PyResult<Scalar> {
-    let number = match number(value, Some(prim))? {
+    // A float of 64 bits has too few digits for integers beyond 2^53.
+    let integer = value.call_method0("__index__").ok();
+    let number = match number(integer.as_ref().unwrap_or(value), Some(prim))? {
         Some(number) => number,
         None => Scalar::F64(value.extract()?),
     };
     Ok(number.cast(prim).expect("a number casts to every primitive"))
 }
 
-/// Returns a value as a Python number.
+/// Returns a value as a Python number, and a struct as a tuple of the numbers in it.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &Scalar) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Scalar::Bool(b) => Ok(PyBool::new(py, *b).to_owned().into_any()),

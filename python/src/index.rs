@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::operand::class_name;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyList, PySlice};
 use redpoll::Index;
@@ -11,7 +11,8 @@ use redpoll::Index;
 /// array of integers.
 ///
 /// # Errors
-/// Raises `TypeError` for any other object.
+/// Raises `IndexError` for an integer beyond 64 bits, `TypeError` for any other object, and the
+/// exceptions of the conversion of bounds and of the elements of lists.
 pub(crate) fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     if item.is_none() {
         return Ok(Index::NewAxis);
@@ -36,7 +37,10 @@ pub(crate) fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
             _ => Ok(Index::Take(list.extract()?)),
         };
     }
-    item.extract::<i64>().map(Index::Coordinate).map_err(|_| {
+    item.extract::<i64>().map(Index::Coordinate).map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(item.py()) {
+            return PyIndexError::new_err(format!("index {item} is out of bounds for modes of any size"));
+        }
         let found = class_name(item);
         PyTypeError::new_err(format!(
             "an index is an integer, a slice, `None`, `...`, or an array of integers or booleans, found {found}"
@@ -44,8 +48,15 @@ pub(crate) fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     })
 }
 
-/// Returns a bound of a slice. Integers beyond 64 bits are clamped, as in Python.
+/// Returns a bound or the step of a slice. Integers beyond 64 bits are clamped, as in Python.
+///
+/// # Errors
+/// Raises `TypeError` for an object that is not an integer.
 fn clamped(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if !value.hasattr("__index__")? {
+        let message = format!("the bounds and the step of a slice are integers or `None`, found {}", class_name(value));
+        return Err(PyTypeError::new_err(message));
+    }
     let value = value.call_method0("__index__")?;
     match value.extract::<i64>() {
         Ok(bound) => Ok(bound),

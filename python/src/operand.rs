@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use redpoll::Operand;
-use redpoll::logic::{Prim, Scalar};
+use redpoll::logic::{FloatMode, Prim, Scalar};
 
 /// The parts of the Python layer that this module uses.
 struct PythonLayer {
@@ -31,7 +31,8 @@ pub(crate) fn register(py: Python<'_>, array: Py<PyType>, convert: Py<PyAny>, ax
     PYTHON_LAYER.set(py, layer).map_err(|_| PyRuntimeError::new_err("the Python layer is registered already"))
 }
 
-/// Returns an array of the class of the Python layer.
+/// Returns an array of the class of the Python layer, or `array` itself before that class is
+/// registered.
 pub(crate) fn python_array<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     let core = Bound::new(py, array)?;
     match PYTHON_LAYER.get(py) {
@@ -40,7 +41,8 @@ pub(crate) fn python_array<'py>(py: Python<'py>, array: Array) -> PyResult<Bound
     }
 }
 
-/// Returns the exception for an axis out of range, which is both a `ValueError` and an
+/// Returns the exception for an axis out of range. Its class in the Python layer derives from
+/// `ValueError` and `IndexError`; before that class is registered, the exception is an
 /// `IndexError`.
 pub(crate) fn axis_error(message: String) -> PyErr {
     Python::attach(|py| match PYTHON_LAYER.get(py) {
@@ -92,16 +94,14 @@ impl OperandValue {
 
     /// Returns the work of computing the operand and reading it.
     pub(crate) fn work(&self) -> u64 {
-        let Bounds { work, stored, .. } = self.bounds();
-        work.saturating_add(stored)
+        self.bounds().read()
     }
 
     /// Returns whether the operand stores only a part of its elements, and the other elements are
     /// 0.
     pub(crate) fn is_sparse(&self) -> bool {
         let OperandValue::Array(array, bounds) = self else { return false };
-        bounds.stored < bounds.size
-            && array.fill().is_ok_and(|fill| fill.prim().is_some_and(|prim| fill == Scalar::zero(prim)))
+        bounds.stored < bounds.size && fill_is_zero(array)
     }
 
     /// Returns the primitive of the operand; `None` for structs and arrays with errors.
@@ -112,7 +112,7 @@ impl OperandValue {
         }
     }
 
-    /// Returns the operand as an array of the session of `like`.
+    /// Returns the operand as an array. A number becomes an array of the session of `like`.
     pub(crate) fn into_array(self, like: &redpoll::Array) -> redpoll::Array {
         match self {
             OperandValue::Array(array, _) => array,
@@ -128,6 +128,17 @@ impl From<OperandValue> for Operand {
             OperandValue::Number(number) => number.into(),
         }
     }
+}
+
+/// Returns whether the fill value of an array is 0; false for structs and arrays with errors.
+pub(crate) fn fill_is_zero(array: &redpoll::Array) -> bool {
+    array.fill().is_ok_and(|fill| fill.prim().is_some_and(|prim| fill == Scalar::zero(prim)))
+}
+
+/// Returns whether a product is 0 if an operand is 0. With strict floats, 0 times infinity is NaN.
+pub(crate) fn zero_annihilates(product: &redpoll::Array) -> bool {
+    product.session().config().optimizer.float_mode != FloatMode::StrictIeee
+        || !product.dtype().is_ok_and(|dtype| dtype.prim().is_some_and(Prim::is_float))
 }
 
 /// Returns the name of the class of an object, for messages.

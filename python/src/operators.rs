@@ -36,7 +36,8 @@ impl Operator {
         Ok(Operator(op.into()))
     }
 
-    /// Returns the dtype of the result for arguments of the given dtypes.
+    /// Returns the dtype of the result for arguments of the given dtypes. The rules of redpoll
+    /// apply, not those of NumPy for booleans and shifts, which calls follow.
     fn result_dtype(&self, dtypes: Vec<String>) -> PyResult<&'static str> {
         let dtypes: Vec<DType> = dtypes.iter().map(|name| prim_of(name).map(DType::from)).collect::<PyResult<_>>()?;
         let signature = self.0.signature(&dtypes).map_err(|error| PyTypeError::new_err(error.to_string()))?;
@@ -50,7 +51,8 @@ impl Operator {
         self.0.name()
     }
 
-    /// Applies the operator to arrays and numbers, at least one of which is an array.
+    /// Applies the operator to arrays and numbers, at least one of which is an array, as NumPy
+    /// does.
     #[pyo3(signature = (*operands))]
     fn __call__<'py>(&self, operands: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = operands.py();
@@ -69,7 +71,7 @@ impl Operator {
     }
 }
 
-/// Returns the names of all operators, with their descriptions.
+/// Returns the names of all built-in operators, with their descriptions.
 ///
 /// Examples:
 ///     >>> dict(rp.operator_names())["hypot"]

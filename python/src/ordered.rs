@@ -1,4 +1,4 @@
-//! Operations that depend on the order of values, or whose result shapes depend on the data. These
+//! Operations that sort or search values, or whose result shapes depend on the data. These
 //! operations are not lazy: each call computes its result.
 
 use crate::argument::axes;

@@ -1,13 +1,15 @@
-//! Products that sum over shared modes.
+//! Products: matrix products, sums of products over shared modes, outer and Kronecker products, and
+//! Einstein summation.
 
 use crate::argument::OperatorArgument;
 use crate::array::Array;
 use crate::error::exception;
-use crate::operand::{OperandValue, class_name};
+use crate::operand::{OperandValue, class_name, fill_is_zero, zero_annihilates};
 use crate::work::Bounds;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use redpoll::logic::Prim;
+use redpoll::logic::op::{Builtin, Op};
 use redpoll::{Contraction, Operand};
 
 /// Casts a product to booleans if both operands are boolean, as in NumPy.
@@ -18,6 +20,12 @@ fn logical(product: redpoll::Array, operands: [&redpoll::Array; 2]) -> PyResult<
         }
     }
     Ok(product.astype(Prim::Bool))
+}
+
+/// Returns the bounds of an operand of a sum of products. If the fill value of the operand does not
+/// annihilate the products, every element of the operand is multiplied.
+fn factor(operand: &redpoll::Array, bounds: Bounds, product: &redpoll::Array) -> Bounds {
+    if fill_is_zero(operand) && zero_annihilates(product) { bounds } else { bounds.all_stored() }
 }
 
 /// Computes the matrix product.
@@ -32,8 +40,10 @@ pub(crate) fn product<'py>(
     if a_shape.is_empty() || b_shape.is_empty() {
         return Err(PyValueError::new_err("matmul: expected operands with modes; multiply by a number with `*`"));
     }
+    let result = logical(a.matmul(&b), [a, &b])?;
+    let (a_bounds, b_bounds) = (factor(a, a_bounds, &result), factor(&b, b_bounds, &result));
     let bounds = |shape: &[u64]| Bounds::matrix_product(shape, (a_bounds, &a_shape), (b_bounds, &b_shape));
-    Array::bounded(logical(a.matmul(&b), [a, &b])?, bounds)?.into_python(py)
+    Array::bounded(result, bounds)?.into_python(py)
 }
 
 /// Applies the function `product` to two operands.
@@ -44,9 +54,10 @@ fn of_pair<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let b = OperandValue::required(&a.get().core(), b)?;
     let core = a.get().core();
-    let operands = [core.bounds, b.bounds()];
+    let b_bounds = b.bounds();
     let b = b.into_array(&core.inner);
     let result = logical(product(&core.inner, (&b).into()), [&core.inner, &b])?;
+    let operands = [factor(&core.inner, core.bounds, &result), factor(&b, b_bounds, &result)];
     Array::bounded(result, |shape| Bounds::contraction(shape, operands.into_iter()))?.into_python(a.py())
 }
 
@@ -119,6 +130,14 @@ pub(crate) fn einsum<'py>(
     let Some(first) = arrays.first() else {
         return Err(PyValueError::new_err("einsum: expected at least one array"));
     };
-    let result = first.session().einsum_with(spec, &arrays, sum.find()?, product.find()?);
+    let (sum, product) = (sum.find()?, product.find()?);
+    let is_product = product == Op::Builtin(Builtin::Mul);
+    let result = first.session().einsum_with(spec, &arrays, sum, product);
+    // The fill values of operands of other operators are assumed to be annihilators.
+    if is_product {
+        for (operand, array) in bounds.iter_mut().zip(&arrays) {
+            *operand = factor(array, *operand, &result);
+        }
+    }
     Array::bounded(result, |shape| Bounds::contraction(shape, bounds.into_iter()))?.into_python(py)
 }

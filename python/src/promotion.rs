@@ -1,5 +1,5 @@
 //! NumPy's rules for the dtypes of operators, where redpoll has other rules. Redpoll treats
-//! booleans as integers, and shifts in the dtype of the first operand.
+//! booleans as integers, and computes shifts in the dtype of the first operand.
 
 use crate::operand::OperandValue;
 use pyo3::exceptions::PyTypeError;
@@ -11,7 +11,8 @@ use redpoll::logic::op::{Builtin, Op, promote};
 /// Applies an operator to operands as NumPy does.
 ///
 /// # Errors
-/// Raises `TypeError` if NumPy does not define the operator for the dtypes of the operands.
+/// Raises `TypeError` if there is no operand, if NumPy does not define the operator for booleans,
+/// or if a shift has a float as an operand or as its common dtype.
 pub(crate) fn apply(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) -> PyResult<redpoll::Array> {
     let (op, target) = numpy_rule(op, &values)?;
     let mut values = values.into_iter();
@@ -38,8 +39,12 @@ fn numpy_rule(op: Op, values: &[OperandValue]) -> PyResult<(Op, Option<Prim>)> {
         _ if !booleans && !shift => None,
         Builtin::Add => return Ok((Builtin::Or.into(), None)),
         Builtin::Sub | Builtin::Neg | Builtin::Sign => {
-            let advice = if builtin == Builtin::Sub { "; use `^` or `logical_xor`" } else { "; use `~`" };
-            return Err(PyTypeError::new_err(format!("'{}' is not defined for booleans{advice}", op.name())));
+            let advice = match builtin {
+                Builtin::Sub => "use `^` or `logical_xor`",
+                Builtin::Neg => "use `~`",
+                _ => "cast the operand with `astype`",
+            };
+            return Err(PyTypeError::new_err(format!("'{}' is not defined for booleans; {advice}", op.name())));
         }
         _ if booleans => Some(Prim::I8),
         _ => shifted(values)?,
@@ -47,7 +52,7 @@ fn numpy_rule(op: Op, values: &[OperandValue]) -> PyResult<(Op, Option<Prim>)> {
     Ok((op, target))
 }
 
-/// Returns whether NumPy and redpoll differ in an operator on booleans.
+/// Returns whether NumPy and redpoll differ in an operator on booleans, apart from shifts.
 fn has_boolean_rule(builtin: Builtin) -> bool {
     matches!(
         builtin,
@@ -63,16 +68,18 @@ fn has_boolean_rule(builtin: Builtin) -> bool {
     )
 }
 
-/// Returns the dtype of a shift: the common dtype of the arrays, to which numbers adapt.
+/// Returns the dtype of a shift: the common dtype of the arrays, to which numbers adapt; `None` if
+/// there is no common dtype.
+///
+/// # Errors
+/// Raises `TypeError` if an operand or the common dtype is a float.
 fn shifted(values: &[OperandValue]) -> PyResult<Option<Prim>> {
     let arrays = values.iter().filter(|value| matches!(value, OperandValue::Array(..)));
     let common = promote(arrays.filter_map(OperandValue::prim));
     // Booleans that are shifted by a number become 64-bit integers.
     let common = if common == Some(Prim::Bool) { Some(Prim::I64) } else { common };
-    match common {
-        Some(prim) if prim.is_float() => {
-            Err(PyTypeError::new_err("shifts expect integers of a common dtype; cast the operands with `astype`"))
-        }
-        common => Ok(common),
+    if values.iter().filter_map(OperandValue::prim).chain(common).any(Prim::is_float) {
+        return Err(PyTypeError::new_err("shifts expect integers of a common dtype; cast the operands with `astype`"));
     }
+    Ok(common)
 }

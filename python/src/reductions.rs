@@ -1,4 +1,4 @@
-//! Reductions and scans along axes, found by their names.
+//! Reductions, scans and differences along axes.
 
 use crate::argument::{OperatorArgument, axes};
 use crate::array::Array;
@@ -10,7 +10,7 @@ use redpoll::Axes;
 /// A reduction along axes.
 type Reduction = fn(&redpoll::Array, Axes) -> redpoll::Array;
 
-/// The reductions that have dtypes and initial values of their own, by name.
+/// The reductions that need no initial value, by name.
 const REDUCTIONS: [(&str, Reduction); 15] = [
     ("sum", |a, axes| a.sum(axes)),
     ("prod", |a, axes| a.prod(axes)),
@@ -29,8 +29,8 @@ const REDUCTIONS: [(&str, Reduction); 15] = [
     ("nan_mean", |a, axes| a.nan_mean(axes)),
 ];
 
-/// Folds the values along axes. Without `initial`, `operator` is the name of a reduction, such as
-/// `sum`. With `initial`, it is any operator, and the fold starts from `initial`.
+/// Folds the values along axes. Without `initial`, `operator` has the name of a reduction, such as
+/// `sum`. With `initial`, `operator` is any operator, and the fold starts from `initial`.
 #[pyfunction]
 #[pyo3(signature = (array, operator, axis, keepdims = false, initial = None))]
 pub(crate) fn reduce<'py>(
@@ -76,7 +76,7 @@ pub(crate) fn scan<'py>(
     core.derived(array.py(), result)
 }
 
-/// Computes a central moment along axes: `var`, `std`, `nan_var` or `nan_std`.
+/// Computes a variance or a standard deviation along axes: `var`, `std`, `nan_var` or `nan_std`.
 #[pyfunction]
 pub(crate) fn moment<'py>(
     array: &Bound<'py, Array>,

@@ -28,8 +28,8 @@ pub(crate) struct Measurements {
     edges: Vec<Edge>,
 }
 
-/// Returns the tensor of an array that is a tensor in memory or has been computed, and `None` for
-/// other arrays.
+/// Returns the tensor of an array that is a tensor in memory or has been computed. Returns `None`
+/// for other arrays, and if the tensor was evicted.
 #[pyfunction]
 pub(crate) fn kept_tensor(array: &Bound<'_, Array>) -> Option<Tensor> {
     array.get().core().inner.kept_tensor().map(Tensor)

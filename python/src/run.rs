@@ -36,7 +36,8 @@ const STACK: usize = 8 << 20;
 /// this thread polls for signals.
 ///
 /// # Errors
-/// Raises the exception of the computation or of a signal handler, such as `KeyboardInterrupt`.
+/// Raises the exception of the computation or of a signal handler, such as `KeyboardInterrupt`;
+/// `RuntimeError` if the computation panics; `OSError` if no thread can be started.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     work: u64,

@@ -14,8 +14,8 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The work of reading a file or drawing random numbers. It has no known bound, so such a run gets
-/// a thread of its own.
+/// The work of reading a file or drawing random numbers. This work has no known bound, so such a
+/// run gets a thread of its own.
 const UNKNOWN_WORK: u64 = u64::MAX;
 
 /// A configuration with a cache of compiled plans. Arrays of several sessions can be combined; the
@@ -25,10 +25,10 @@ pub(crate) struct Session(pub(crate) redpoll::Session);
 
 #[pymethods]
 impl Session {
-    /// Makes a session. `floats` is `relaxed` (a product with 0 or with an element that is not
-    /// stored is 0, whatever the other element is, and sums are regrouped) or `strict` (IEEE 754).
-    /// `memory_limit` is the largest number of bytes of all results and workspaces at one time, and
-    /// `threads` is the number of threads of a run.
+    /// Makes a session. `floats` is `relaxed` (a product with 0, stored or not, is 0, whatever the
+    /// other element is, and sums are regrouped) or `strict` (IEEE 754). `memory_limit` is the
+    /// largest number of bytes of all results and workspaces at one time, and `threads` is the
+    /// number of threads of a run.
     #[new]
     #[pyo3(signature = (*, floats = "relaxed", memory_limit = None, threads = None))]
     fn new(floats: &str, memory_limit: Option<usize>, threads: Option<usize>) -> PyResult<Session> {
@@ -84,8 +84,8 @@ impl Session {
     }
 
     /// Draws an array of random numbers. A seed gives the same numbers on every machine.
-    /// `distribution` is `uniform`, `normal` or `integers`, and `parameters` has its two
-    /// parameters.
+    /// `distribution` is `uniform`, `normal` or `integers`. `parameters` has the bounds of
+    /// `uniform` and `integers`, or the mean and the standard deviation of `normal`.
     #[pyo3(signature = (shape, *, density = None, distribution = "uniform", parameters = (0.0, 1.0), dtype = None,
         format = None, seed = 0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
@@ -125,7 +125,8 @@ impl Session {
     }
 
     /// Reads an array from a file, whose extension or first bytes determine the file format.
-    /// `columns`, `values` and `vertices_per_mode` are options of edge lists.
+    /// `dtype` is the dtype of the values. `columns`, `values` and `vertices_per_mode` are options
+    /// of edge lists.
     #[pyo3(signature = (path, *, dtype = None, columns = None, values = None, vertices_per_mode = false))]
     fn read<'py>(
         &self,

@@ -5,7 +5,8 @@
 use crate::argument::{axes, operator};
 use crate::array::Array;
 use crate::dtype::scalar;
-use crate::operand::{OperandValue, class_name};
+use crate::error::exception;
+use crate::operand::{OperandValue, class_name, fill_is_zero};
 use crate::work::Bounds;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -117,22 +118,29 @@ fn join<'py>(
     arrays: &[Bound<'py, PyAny>],
     join: impl FnOnce(&redpoll::Array, Vec<redpoll::Array>) -> redpoll::Array,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (mut work, mut stored) = (0u64, 0u64);
-    let mut inner = Vec::with_capacity(arrays.len());
+    let mut work = 0u64;
+    let (mut inner, mut parts) = (Vec::with_capacity(arrays.len()), Vec::with_capacity(arrays.len()));
     for array in arrays {
         let Ok(array) = array.cast::<Array>() else {
             return Err(PyTypeError::new_err(format!("expected arrays, found {}", class_name(array))));
         };
         let core = array.get().core();
         work = work.saturating_add(core.work);
-        stored = stored.saturating_add(core.bounds.stored);
+        parts.push((core.inner.fill().map_err(exception)?, core.bounds));
         inner.push(core.inner.clone());
     }
     if inner.is_empty() {
         return Err(PyValueError::new_err("expected at least one array"));
     }
     let first = inner.remove(0);
-    Array::bounded(join(&first, inner), |shape| Bounds::new(shape, work, stored))?.into_python(py)
+    let joined = join(&first, inner);
+    let fill = joined.fill().map_err(exception)?;
+    // The result stores every element of an array with another fill value.
+    let stored = parts.iter().fold(0u64, |stored, (own, bounds)| {
+        let agrees = fill.prim().map_or(*own == fill, |prim| own.cast(prim).as_ref() == Some(&fill));
+        stored.saturating_add(if agrees { bounds.stored } else { bounds.size })
+    });
+    Array::bounded(joined, |shape| Bounds::new(shape, work, stored))?.into_python(py)
 }
 
 /// Reads the array at the given coordinates along an axis, element by element.
@@ -155,14 +163,13 @@ pub(crate) fn triangle<'py>(
     upper: Option<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    let inner = &core.inner;
-    let result = match (lower, upper) {
-        (None, None) => inner.clone(),
-        (None, Some(k)) => inner.tril(k),
-        (Some(k), None) => inner.triu(k),
-        (Some(lower), Some(upper)) => inner.band(lower, upper),
-    };
-    core.rearranged(array.py(), result)
+    let above = lower.map_or_else(|| core.inner.clone(), |k| core.inner.triu(k));
+    let result = upper.map_or_else(|| above.clone(), |k| above.tril(k));
+    // The other elements become 0, which the result stores if its fill value is not 0.
+    match fill_is_zero(&core.inner) {
+        true => core.rearranged(array.py(), result),
+        false => core.derived(array.py(), result),
+    }
 }
 
 /// Returns diagonal `k` of the last two modes.

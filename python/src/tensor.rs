@@ -105,8 +105,8 @@ impl Tensor {
         self.0.ty().format == Format::dense(self.0.ty().shape.len())
     }
 
-    /// Returns the buffers of each level, outermost first. Coordinates have signed dtypes, as in
-    /// SciPy.
+    /// Returns the buffers of each level, outermost first. Arrays of `uint32` and `uint64`, such as
+    /// coordinates, are exported with signed dtypes, as in SciPy.
     fn levels(&self, py: Python<'_>) -> PyResult<Vec<Vec<SharedBuffer>>> {
         self.fetch(py)?;
         let signed = |array: &storage::Array| {

@@ -4,7 +4,7 @@
 /// roughly as long as visiting this many elements.
 const OPERATOR_WORK: u64 = 1 << 12;
 
-/// Upper bounds for an array. Their sums and products saturate.
+/// Upper bounds for an array, and its size. Sums and products of bounds saturate.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     /// The number of elements that the computation of the array visits, plus [`OPERATOR_WORK`] for
@@ -33,8 +33,18 @@ impl Bounds {
         Bounds { work: 0, ..Bounds::new(shape, 0, stored) }
     }
 
+    /// Returns the work of computing an array and reading the elements that it stores.
+    pub(crate) fn read(self) -> u64 {
+        self.work.saturating_add(self.stored)
+    }
+
+    /// Returns the bounds of an array that stores every element.
+    pub(crate) fn all_stored(self) -> Bounds {
+        Bounds { stored: self.size, ..self }
+    }
+
     /// Returns the bounds of an elementwise result. Each operand is repeated along the modes that
-    /// it lacks, and an element of the result is stored if an operand stores an element at its
+    /// it lacks, and an element of the result may be stored if an operand stores an element at its
     /// coordinates.
     pub(crate) fn elementwise(shape: &[u64], operands: impl Iterator<Item = Bounds>) -> Bounds {
         let result = Bounds::new(shape, 0, u64::MAX);

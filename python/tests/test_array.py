@@ -1,11 +1,14 @@
 """The class `Array`: operators, promotion, numbers, laziness, errors."""
 
+import contextlib
 import operator
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from conftest import DTYPES, same
 
 import redpoll as rp
@@ -45,9 +48,21 @@ def test_numbers_take_the_dtype_of_the_array(rng, dtype):
 def test_integers_out_of_range_are_refused():
     with pytest.raises(OverflowError, match="300 is out of bounds for uint8"):
         rp.asarray(np.zeros(2, "u1")) + 300
-    with pytest.raises(OverflowError):
-        rp.asarray([1]) + 2**70
+    for dtype in ("uint8", "uint64", "int64"):
+        with pytest.raises(OverflowError, match=f"{2**70} is out of bounds for {dtype}"):
+            rp.asarray(np.zeros(2, dtype)) + 2**70
     same(rp.asarray([1.5]) + 2**70, np.array([1.5]) + 2**70)
+
+
+def test_integers_of_numpy_keep_all_digits():
+    for number in (np.int64(2**53 + 1), np.uint64(2**64 - 1)):
+        same(rp.full(2, number), np.full(2, number))
+        same(rp.full(2, number, dtype=number.dtype), np.full(2, number))
+        x = rp.asarray(np.zeros(1, number.dtype))
+        same(rp.pad(x, 1, constant_values=number), np.pad(np.zeros(1, number.dtype), 1, constant_values=number))
+        assert x.refill(number).fill_value == int(number)
+    with pytest.raises(OverflowError, match="300 is out of bounds for uint8"):
+        rp.full(2, np.int64(300), dtype="uint8")
 
 
 def test_numbers_of_one_element():
@@ -101,8 +116,19 @@ def test_errors_have_the_classes_of_numpy():
         rp.sum(x, axis=5)
     with pytest.raises(IndexError, match="axis 5"):
         rp.sum(x, axis=5)
-    with pytest.raises(IndexError):
-        x[2]
+    for index in (2, 2**70, -(2**70)):
+        with pytest.raises(IndexError, match=f"{index} is out of"):
+            x[index]
+    for bounds in (slice(1.5), slice("a", None), slice(None, None, 1.5)):
+        with pytest.raises(TypeError, match="slice"):
+            x[bounds]
+    for shift in (lambda: x << 1.5, lambda: 1.5 >> x, lambda: rp.asarray([True]) << 1.5):
+        with pytest.raises(TypeError, match="shifts expect integers"):
+            shift()
+    with pytest.raises(TypeError, match="use `~`"):
+        -rp.asarray([True])
+    with pytest.raises(TypeError, match="astype"):
+        rp.sign(rp.asarray([True]))
     with pytest.raises(TypeError):
         rp.asarray([1.5]) & 1
     with pytest.raises(TypeError):
@@ -146,6 +172,47 @@ def test_interrupts_end_long_runs():
     assert float(small) > 0
 
 
+def nearly_all(fill):
+    """Return a large matrix that stores one element, and whose other elements are `fill`."""
+    return rp.asarray(sp.csr_array(([1.0], ([1], [2])), shape=(3000, 3000))) + fill
+
+
+def strict(product):
+    """Return the product of a sparse and a dense matrix with floats that follow IEEE 754."""
+    with rp.use_session(rp.Session(floats="strict")):
+        return product(nearly_all(0.0)[:1100, :1100], rp.asarray(np.ones((1100, 1100))))
+
+
+LONG = {
+    "index": lambda: rp.arange(100)[rp.sum(rp.asarray(np.ones((90_000, 100), int)), axis=0) % 100],
+    "concat": lambda: rp.concat([nearly_all(0.0), nearly_all(1.0)]),
+    "triangle": lambda: rp.tril(nearly_all(1.0)),
+    "product": lambda: nearly_all(1.0)[:1000, :1000] @ rp.asarray(np.ones((1000, 1000))),
+    "strict": lambda: strict(operator.mul),
+    "strict product": lambda: strict(operator.matmul),
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the names of threads are files of Linux")
+@pytest.mark.parametrize("name", LONG)
+def test_long_runs_have_a_thread_of_their_own(name):
+    """Ctrl-C ends such a run at once, but a run on the thread of the caller only after its end."""
+    array, names, done = LONG[name](), set(), threading.Event()
+
+    def watch():
+        while not done.is_set():
+            for path in Path("/proc/self/task").glob("*/comm"):
+                with contextlib.suppress(OSError):
+                    names.add(path.read_text().strip())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    array.compute()
+    done.set()
+    watcher.join()
+    assert "redpoll run" in names
+
+
 def test_threads_do_not_cancel_each_other():
     results = []
     a = rp.asarray(np.random.default_rng(1).random((200, 200)))
@@ -159,6 +226,12 @@ def test_threads_do_not_cancel_each_other():
     for thread in threads:
         thread.join()
     assert len(results) == 4
+
+
+def test_a_band_is_between_two_diagonals(rng):
+    a = rng.random((5, 6))
+    for lower, upper in ((-1, 2), (1, 3), (-3, -1), (2, 1)):
+        same(rp._core.triangle(rp.asarray(a), lower, upper), np.tril(np.triu(a, lower), upper))
 
 
 def test_assignment_keeps_the_fill_value() -> None:

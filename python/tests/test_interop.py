@@ -35,6 +35,20 @@ def test_foreign_dtypes_are_refused():
     same(rp.asarray(np.arange(3, dtype=">i4")), np.arange(3, dtype="i4"))
 
 
+def test_values_in_another_byte_order_are_converted_or_refused():
+    swapped = np.dtype("f8").newbyteorder("S")
+    for source in (sp.csr_array(np.diag([1.0, 2.0])), sp.coo_array(([1.0, 2.0], ([0, 1], [0, 1], [1, 0])))):
+        expected = source.toarray()
+        source.data = source.data.astype(swapped)
+        same(rp.asarray(source), expected)
+    with pytest.raises(TypeError, match="convert the elements"):
+        rp._core.Tensor((2,), "float64", 0, "dense", [[]], [np.ones(2, swapped)])
+    # Coordinates in another byte order would be read out of bounds.
+    ends = np.array([0, 1], np.dtype("i8").newbyteorder("S"))
+    with pytest.raises(TypeError, match="convert the elements"):
+        rp._core.Tensor((1, 1), "float64", 0, "csr", [[], [ends, np.zeros(1, np.int64)]], [np.ones(1)])
+
+
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 def test_scipy_both_ways(format, kind):

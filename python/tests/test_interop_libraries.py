@@ -31,6 +31,8 @@ def test_sparse_arrays_beside_arrays():
     same(x @ source, np.asarray(x) @ source.todense())
     unsorted = sparse.COO([[1, 0, 1]], [1.0, 2.0, 4.0], shape=(2,), sorted=True, has_duplicates=False)
     same(rp.asarray(unsorted), [2.0, 5.0])
+    swapped = sparse.COO(source.coords, source.data.astype(np.dtype("f8").newbyteorder("S")), shape=(2, 2))
+    same(rp.asarray(swapped), source.todense())
     columns = sparse.GCXS(source, compressed_axes=(1,))
     same(rp.asarray(columns), source.todense())
     with pytest.raises(TypeError, match="complex"):

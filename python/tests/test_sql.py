@@ -299,6 +299,17 @@ def test_statements(db, tmp_path):
         db.sql("SELECT 1")
 
 
+def test_tables_that_a_statement_creates_or_fills_are_not_looked_up(db, tmp_path):
+    """Such a table belongs to the database, even if the call has a table of the same name."""
+    source = pa.table({"k": [1]})
+    db.execute("CREATE TABLE t (k BIGINT)", t=source)
+    for statement in ("INSERT INTO t SELECT * FROM source", "CREATE TABLE u AS SELECT * FROM source"):
+        assert db.sql(f"EXPLAIN {statement}", t=3, u=3, source=source).shape[0] > 0
+    (tmp_path / "v.csv").write_text("k\n5\n")
+    db.execute(f"CREATE EXTERNAL TABLE v STORED AS CSV LOCATION '{tmp_path}/v.csv'", v=source)
+    assert db.sql("SELECT k FROM v").item() == 5 and db.tables() == ["t", "v"]
+
+
 def test_files(db, tmp_path):
     pa.parquet = pytest.importorskip("pyarrow.parquet")
     pa.parquet.write_table(pa.table({"k": [1, 2]}), tmp_path / "t.parquet")

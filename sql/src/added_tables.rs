@@ -17,9 +17,10 @@ impl Database {
     /// Returns a database with further tables, which hide tables of the same names in the default
     /// schema. The names are compared exactly; SQL converts unquoted identifiers to lower case.
     ///
-    /// Statements that create, replace or drop tables change the tables of this database. Both
-    /// databases share the engine and its caches. An option that is set afterwards, or a function
-    /// that is registered afterwards, affects only one of the two databases.
+    /// Statements that create, replace or drop tables in the new database change the tables of this
+    /// database. Both databases share the engine and its caches. An option that is set afterwards,
+    /// or a function that is registered afterwards, affects only the database in which this
+    /// happens.
     ///
     /// ```
     /// use redpoll_sql::datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};

@@ -1,11 +1,12 @@
-//! Comparisons of texts and dates with numbers.
+//! Comparisons of texts, dates, times and timestamps with numbers.
 //!
 //! To compare a text with a number, DataFusion casts the text to a number. If a text is no number,
 //! the query fails while it runs, with an error that names neither the comparison nor its columns.
 //! This module adds the comparisons to the error.
 //!
 //! To compare a date with a number, DataFusion casts the date to the number of days since 1970, so
-//! `day > 2011` is true for nearly all dates. This module refuses such comparisons.
+//! `day > 2011` is true for nearly all dates. This module refuses such comparisons, and comparisons
+//! of times and timestamps with numbers.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
@@ -18,8 +19,9 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::sql::unparser::expr_to_sql;
 use std::iter;
 
-/// Adds the comparisons of texts with numbers in a plan to the error on a text that is no number.
-/// Other errors are returned unchanged.
+/// Adds the comparisons of texts with numbers in a plan to an error of a cast, which is most often
+/// that of a text that is no number. Other errors, and errors of plans without such a comparison,
+/// are returned unchanged.
 pub(crate) fn with_comparisons(error: DataFusionError, plan: &LogicalPlan) -> DataFusionError {
     let DataFusionError::ArrowError(cause, _) = error.find_root() else { return error };
     let ArrowError::CastError(text) = &**cause else { return error };
@@ -31,7 +33,8 @@ pub(crate) fn with_comparisons(error: DataFusionError, plan: &LogicalPlan) -> Da
     DataFusionError::Execution(format!("{text}; {}", comparisons.join("; ")))
 }
 
-/// Describes the comparisons of a text with a number in a plan and its subqueries.
+/// Describes the comparisons of a text with a number by binary operators, in a plan and its
+/// subqueries.
 fn mixed_comparisons(plan: &LogicalPlan) -> Result<Vec<String>> {
     let mut found = Vec::new();
     plan.apply_with_subqueries(|node| {

@@ -22,9 +22,10 @@ use std::sync::Arc;
 /// JSON from all values.
 ///
 /// # Errors
-/// If the file cannot be read, is damaged or exceeds the memory limit, or a line of text has more
-/// or fewer values than the first line. Also if `rows` is neither text nor JSON with one object per
-/// line, or `types` names a column that the file does not have.
+/// If the file cannot be read, is damaged or exceeds the memory limit, a value cannot be parsed, a
+/// quoted value never ends, or a line of text has more or fewer values than the first line. Also if
+/// `rows` is neither text nor JSON with one object per line, or `types` names a column that the
+/// file does not have.
 pub(crate) fn read(path: &Path, rows: RowFormat, types: &ColumnTypes, memory: &Memory) -> Result<MemTable> {
     let text = unpack(path, memory)?;
     let fault = |message: String| Error::Declaration { table: path.display().to_string(), message };

@@ -1,5 +1,5 @@
-//! Plans for which DataFusion would return wrong rows without an error. This module corrects these
-//! plans before DataFusion optimizes them, or refuses them.
+//! Plans for which DataFusion would return wrong rows without an error, or fail with an unclear
+//! error. This module corrects these plans before DataFusion optimizes them, or refuses them.
 //!
 //! - DataFusion turns a correlated subquery into a join on the columns that the subquery compares
 //!   with the outer query. These columns lose the names of their tables, so `a.u` and `b.u` become
@@ -59,14 +59,14 @@ fn check_selected(expr: &Expr) -> Result<TreeNodeRecursion> {
     {
         let (name, outer) = (&column.name, column.quoted_flat_name());
         return Err(DataFusionError::Plan(format!(
-            "the tables of `IN (SELECT {name} ..)` have no column `{name}`, so that {outer} of the outer query is \
-             selected; correct the name, or write `{outer} = ..` in place of IN"
+            "`IN (SELECT {name} ..)` selects {outer} of the outer query, and no column of its own tables; correct the \
+             name, or write `{outer} = ..` in place of IN"
         )));
     }
     Ok(TreeNodeRecursion::Continue)
 }
 
-/// Returns an expression without the cast and the alias around it.
+/// Returns an expression without the casts and aliases around it.
 fn without_cast(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast(Cast { expr, .. }) | Expr::Alias(Alias { expr, .. }) => without_cast(expr),
@@ -148,7 +148,8 @@ fn rename_columns(subquery: Subquery, count: &mut usize) -> Result<Transformed<L
 }
 
 /// Returns the names of the result columns of a plan. A name comes with the input column that a
-/// projection passes unchanged, or with `None` if the result column is computed.
+/// projection passes unchanged, or with `None` if the result column is renamed or computed, or the
+/// plan is no projection.
 fn output_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
     let names = plan.schema().fields().iter().map(|field| field.name().clone());
     match plan {

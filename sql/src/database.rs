@@ -81,8 +81,8 @@ fn default_config() -> SessionConfig {
 
 impl Database {
     /// Returns a session in which `engine` runs the claimed regions. The configuration is
-    /// DataFusion's default, with two changes: there is an information schema, and the table of a
-    /// folder or pattern includes the files of subfolders.
+    /// DataFusion's default with the options of redpoll and two changes: there is an information
+    /// schema, and the table of a folder or pattern includes the files of subfolders.
     pub fn new(engine: Arc<dyn Engine>) -> Database {
         Database::with_config(engine, default_config())
     }

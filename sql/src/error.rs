@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// The memory limit leaves too little for a region. The message says what to do.
     #[error(
-        "{purpose} of a claimed region need {bytes} bytes more than the memory limit allows; raise \
+        "{purpose} of a claimed region need {bytes} more bytes, but the memory limit leaves fewer; raise \
          `datafusion.runtime.memory_limit`, request fewer rows, or `SET redpoll.enabled = false`, so that DataFusion \
          runs the query and spills to disk"
     )]
@@ -142,7 +142,9 @@ pub enum FallbackReason {
     /// function over a semiring reads a value that is not finite, or may overflow when regrouped. A
     /// minimum or maximum that reads a NaN, and integers that may overflow in their own type, have
     /// this reason, too.
-    #[error("{values} is not finite, or so large that it may overflow in another order of computation")]
+    #[error(
+        "{values} is not finite, or so large that it may overflow in its own type or in another order of computation"
+    )]
     Unbounded {
         /// The values.
         values: String,
@@ -244,10 +246,11 @@ const COUNT_OF_ROWS: &str = "count(Int64(1))";
 /// The start of DataFusion's message on a file that cannot be written. The message names no cause.
 const UNWRITTEN: &str = "Error encountered while finalizing writes!";
 
-/// Returns the message of the root cause of a DataFusion error, without the kind of the error. The
-/// message of a planning error is returned without DataFusion's note on where to report bugs, and
-/// without the error of each signature of a function, because the message lists the signatures.
-/// Syntax trees and nodes of plans are left out.
+/// Returns the message of the root cause of a DataFusion error. For most kinds of errors,
+/// DataFusion's prefix with the name of the kind is left out. The message of a planning error is
+/// returned without DataFusion's note on where to report bugs, and without the error of each
+/// signature of a function, because the message lists the signatures. Syntax trees and nodes of
+/// plans are left out.
 ///
 /// ```
 /// # #[tokio::main]

@@ -51,8 +51,8 @@ impl Database {
     /// Text compressed by gzip or zstd, such as `.csv.gz`, is read into memory; DataFusion reads
     /// other files of rows during queries. A folder, subfolders included, or a pattern such as
     /// `data/*.csv`, is one table of all its files. They must be uncompressed files of rows with
-    /// the same extension; files whose names begin with a dot or an underscore may differ. A table
-    /// of the same name is replaced.
+    /// the same extension; other files are skipped if their names begin with a dot or an
+    /// underscore. A table of the same name is replaced.
     ///
     /// # Errors
     /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
@@ -144,10 +144,14 @@ impl Database {
         let store = self.context().runtime_env().object_store(&url)?;
         let files: Vec<_> = url.list_all_files(&state, store.as_ref(), "").await?.try_collect().await?;
         let files: Vec<PathBuf> = files.iter().map(|file| Path::new("/").join(file.location.as_ref())).collect();
-        let mut files: Vec<&Path> = files.iter().map(PathBuf::as_path).filter(|file| !is_hidden(file)).collect();
+        let mut files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         files.sort_unstable();
-        let Some(first) = files.first() else { return Err(fault(format!("{path} has no files"))) };
+        let Some(&first) = files.iter().find(|file| !is_hidden(file)) else {
+            return Err(fault(format!("{path} has no files")));
+        };
         let (extension, compressed) = extension(first);
+        // Scans read the hidden files that have the extension, and no others.
+        files.retain(|file| !is_hidden(file) || file.extension() == first.extension());
         if let Some(other) = files.iter().find(|file| self::extension(file).0 != extension) {
             let (first, other) = (first.display(), other.display());
             return Err(fault(format!(
@@ -160,7 +164,7 @@ impl Database {
         if extension.eq_ignore_ascii_case("arrow") {
             files.iter().try_for_each(|file| ipc::check(file)).map_err(DataFusionError::from)?;
         }
-        match row_format(extension, first, reader)? {
+        match row_format(extension, first, reader).map_err(|e| io_error(first, e))? {
             Some(rows) => {
                 self.listing_table(table, rows, RowFiles { path: &path, files: &files, extension, types }).await
             }
@@ -236,8 +240,9 @@ impl Database {
         with_deep_stack(frame.collect()).await.map_err(|error| with_comparisons(error, &plan))
     }
 
-    /// Plans a statement. Queries, `COPY` and `INSERT` run when the rows of the result are asked
-    /// for; other statements, such as `SET` and `CREATE TABLE`, are executed at once.
+    /// Plans a statement. Queries, `EXPLAIN`, `COPY` and `INSERT` run when the rows of the result
+    /// are asked for; `SET`, `RESET`, and statements that create or drop tables are executed at
+    /// once.
     ///
     /// # Errors
     /// If the statement does not fit the registered tables, names a file that cannot be read, or is
@@ -315,7 +320,7 @@ fn is_pattern(path: &str) -> bool {
 }
 
 /// Returns whether a file is hidden: its name begins with a dot or an underscore. Hidden files do
-/// not decide the format and the columns of a table.
+/// not decide the extension of the files of a table.
 fn is_hidden(file: &Path) -> bool {
     file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(['.', '_']))
 }

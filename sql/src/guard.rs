@@ -1,5 +1,6 @@
 //! Guards around file readers. They turn panics into errors, because a damaged file is no bug of
-//! the program, and they complete the errors of readers, which do not name the file.
+//! the program. They also add the name of the file to errors of readers, and check Arrow files and
+//! the quotes of delimited text.
 
 use crate::error::Error;
 use crate::ipc;

@@ -35,7 +35,7 @@ enum Stamp {
 
 impl InputTables {
     /// Returns the tables that plans scan, or `None` if the rows of the plans may depend on more
-    /// than these tables, such as on random numbers or subqueries.
+    /// than these tables, for example on random numbers or on a subquery.
     pub(crate) fn of(inputs: &[&LogicalPlan]) -> Option<InputTables> {
         let mut tables = Vec::new();
         let mut deterministic = true;

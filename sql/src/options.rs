@@ -32,8 +32,9 @@ config_namespace! {
         /// `always` for all regions that can be claimed.
         pub claim: Policy, default = Policy::Cost
         /// The engine that answers the first call of a region: `auto` for redpoll if it is
-        /// estimated to be faster, otherwise for the engine that finishes first, `claim` for
-        /// redpoll, `prepare` for DataFusion, after which redpoll prepares the region.
+        /// estimated to be faster or `redpoll.claim` is `always`, otherwise for the engine that
+        /// finishes first; `claim` for redpoll; `prepare` for DataFusion, after which redpoll
+        /// prepares the region.
         pub first: FirstAnswer, default = FirstAnswer::Auto
         /// The target that runs the kernels of regions: `session` for the target of the session,
         /// `auto` for a device if it is expected to pay, `cpu`, a CUDA device (`cuda`, `cuda:1`,

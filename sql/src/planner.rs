@@ -129,7 +129,9 @@ impl RegionPlanner {
                 None => {
                     let reason = match context.preparation() {
                         Preparation::Queued => IN_PREPARATION,
-                        Preparation::Unqueued | Preparation::Impossible => UNPREPARED,
+                        Preparation::Unqueued => UNPREPARED,
+                        Preparation::Impossible if context.cache_slot.is_none() => UNCACHEABLE,
+                        Preparation::Impossible => FAILED,
                     };
                     rows.push(explain_row("not prepared", format!("{}\n{reason}", program::describe(node.region()))));
                 }
@@ -143,7 +145,15 @@ impl RegionPlanner {
 /// The explanation of a region whose encoded rows are not in the cache.
 const UNPREPARED: &str = "not prepared: the program is built when the query first runs, from the encoded rows; run the \
     query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself); the \
-    program of a region that cannot be cached is not kept, so it cannot be explained";
+    program of a region that is too large for the cache is not kept, so it cannot be explained";
+
+/// The explanation of a region that cannot be cached.
+const UNCACHEABLE: &str = "not prepared: the rows of the tables cannot be cached, so each run encodes them again and \
+    discards the program, which cannot be explained";
+
+/// The explanation of a region whose preparation in the background has failed too often.
+const FAILED: &str = "not prepared: the preparation in the background has failed repeatedly; \
+    `SET redpoll.first = 'claim'`, so that a call prepares the region itself, run the query and explain it again";
 
 /// The explanation of a region that is being prepared in the background, or is queued for
 /// preparation.

@@ -89,7 +89,7 @@ impl RowFormat {
             "csv" => text(b',')?,
             "tsv" | "tab" => text(b'\t')?,
             "psv" => text(b'|')?,
-            "txt" => match sniff_text(&read_start(file)?) {
+            "txt" => match sniff_text(&read_start(file)?, None, None) {
                 Some(text) => RowFormat::Text(text),
                 None => return Ok(None),
             },
@@ -120,11 +120,12 @@ impl RowReader {
                 let mut text = match of_extension(extension)? {
                     Some(RowFormat::Text(text)) if !extension.eq_ignore_ascii_case("txt") => {
                         // Files such as `.csv` often have another delimiter than a comma.
-                        let recognized = sniff_text(&start).filter(|_| text.delimiter == b',').unwrap_or(text);
+                        let sniffed = sniff_text(&start, delimiter, comment).filter(|_| text.delimiter == b',');
+                        let recognized = sniffed.unwrap_or(text);
                         TextFormat::with_delimiter(&start, delimiter.unwrap_or(recognized.delimiter), comment)
                     }
-                    Some(RowFormat::Text(text)) => text,
-                    _ => sniff_text(&start).unwrap_or_else(|| TextFormat::with_delimiter(b"", b',', None)),
+                    _ => sniff_text(&start, delimiter, comment)
+                        .unwrap_or_else(|| TextFormat::with_delimiter(b"", b',', None)),
                 };
                 text.delimiter = delimiter.unwrap_or(text.delimiter);
                 text.header = header.unwrap_or(text.header);
@@ -146,25 +147,25 @@ fn read_start(file: &Path) -> io::Result<Vec<u8>> {
     Ok(unpacked.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(unpacked))
 }
 
-/// Recognizes the format of a text by its first lines. If the text starts with `#`, lines that
-/// start with `#` are comments. The delimiter is the first of `DELIMITERS` that splits the first
-/// `LINES` other lines into the same number of values, at least two; otherwise it is a comma. The
-/// first of these lines is a header if none of its values is a number. Returns `None` for Matrix
-/// Market files.
-fn sniff_text(start: &[u8]) -> Option<TextFormat> {
+/// Recognizes the format of a text by its first lines, where the delimiter and the first byte of
+/// comments are not given. If the text starts with `#`, lines that start with `#` are comments. The
+/// delimiter is the first of `DELIMITERS` that splits the first `LINES` other lines into the same
+/// number of values, at least two; otherwise it is a comma. The first of these lines is a header if
+/// none of its values is a number. Returns `None` for Matrix Market files.
+fn sniff_text(start: &[u8], delimiter: Option<u8>, comment: Option<u8>) -> Option<TextFormat> {
     const LINES: usize = 16;
     const DELIMITERS: [u8; 5] = [b'\t', b';', b',', b'|', b' '];
     if start.starts_with(b"%%MatrixMarket") {
         return None;
     }
-    let comment = start.starts_with(b"#").then_some(b'#');
+    let comment = comment.or_else(|| start.starts_with(b"#").then_some(b'#'));
     let lines: Vec<&[u8]> = lines(start, comment).take(LINES).collect();
     let splits_evenly = |&delimiter: &u8| {
         let mut counts = lines.iter().map(|line| split_values(line, delimiter).len());
         let first = counts.next().unwrap_or(1);
         first > 1 && counts.all(|count| count == first)
     };
-    let delimiter = DELIMITERS.into_iter().find(splits_evenly).unwrap_or(b',');
+    let delimiter = delimiter.or_else(|| DELIMITERS.into_iter().find(splits_evenly)).unwrap_or(b',');
     let has_number = |line: &&[u8]| split_values(line, delimiter).iter().any(|value| is_number(value));
     let header = lines.first().is_none_or(|line| !has_number(line));
     Some(TextFormat { delimiter, header, comment })
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn first_lines_decide_the_format() {
         let format = |lines: &str| {
-            sniff_text(lines.as_bytes()).map(|t| (char::from(t.delimiter), t.header, t.comment.is_some()))
+            sniff_text(lines.as_bytes(), None, None).map(|t| (char::from(t.delimiter), t.header, t.comment.is_some()))
         };
         assert_eq!(format("id;name\n1;\"a;b\"\n2;c, d\n"), Some((';', true, false)));
         assert_eq!(format("# FromNodeId\tToNodeId\n0\t1\r\n2\t3\r\n"), Some(('\t', false, true)));
@@ -219,6 +220,22 @@ mod tests {
         assert_eq!(format("1 2.5\n3 4"), Some((' ', false, false)));
         assert_eq!(format(""), Some((',', true, false)));
         assert_eq!(format("%%MatrixMarket matrix coordinate real general\n"), None);
+    }
+
+    /// The header of `.txt` files and of files with unknown extensions is recognized with the given
+    /// delimiter and comments.
+    #[test]
+    fn given_options_decide_the_header() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "%x;y\n7,a;b\n8,c;d\n").unwrap();
+        for (delimiter, header) in [(b',', false), (b';', true)] {
+            let comment = Some(b'%');
+            let reader = RowReader::Text { delimiter: Some(delimiter), header: None, comment };
+            for extension in ["txt", "dat"] {
+                let format = reader.format(extension, file.path()).unwrap();
+                assert_eq!(format, RowFormat::Text(TextFormat { delimiter, header, comment }), "{extension}");
+            }
+        }
     }
 
     /// The first line of a `.csv` file is no header if it has only numbers and empty values.

@@ -1,4 +1,5 @@
-//! Progress bars on standard error, which are hidden if standard error is not a terminal.
+//! Progress bars on standard error, which are hidden if standard error is not a terminal or `TERM`
+//! is `dumb`.
 
 use crate::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -1,4 +1,5 @@
-//! `--bind NAME=FILE[:FORMAT]`: the file of a table, and its storage format.
+//! `--bind NAME=FILE[:FORMAT]`: the data of a table of a plan, or of an input of a program. The
+//! data are a file with its storage format, or a number in place of the file.
 
 use super::failure::{CommandFailure, did_you_mean};
 use super::plan::{edge_list_notes, repetition_note};
@@ -11,12 +12,12 @@ use crate::storage::Tensor;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The file of a table.
+/// The data of a table or of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct BindArg {
-    /// The table.
+    /// The name of the table or input.
     pub(super) name: String,
-    /// The file.
+    /// The file, or the text of a number.
     file: PathBuf,
     /// The storage format as text. Without it, the file determines the format.
     format: Option<String>,
@@ -83,7 +84,8 @@ impl RequiredInput {
     }
 }
 
-/// Reads the files that are bound to required tables or inputs.
+/// Reads the files and numbers that are bound to required tables or inputs. Files that are bound to
+/// other names are ignored with a note.
 pub(super) fn load(
     binds: &[BindArg],
     required: &[RequiredInput],
@@ -117,7 +119,8 @@ pub(super) fn load(
     Ok(bindings)
 }
 
-/// Adds a hint to the failure to read a file, if the name of the file is a number.
+/// Adds a hint to the failure to read a file, if the table has indices and the name of the file is
+/// a number.
 fn unreadable(bind: &BindArg, required: &RequiredInput, failure: CommandFailure) -> CommandFailure {
     let is_number = || bind.file.to_str().is_some_and(|text| text.parse::<f64>().is_ok());
     match failure {

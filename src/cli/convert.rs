@@ -55,9 +55,9 @@ pub(super) struct Args {
 
 /// Options for reading edge lists.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Edge lists (by default detected from the first records)")]
+#[command(next_help_heading = "Edge lists (detected by default; any of these options reads IN as an edge list)")]
 struct EdgeListArgs {
-    /// The delimiter of fields; with this option, IN is read as an edge list regardless of its name
+    /// The delimiter of fields
     #[arg(long, value_enum)]
     delimiter: Option<DelimiterArg>,
 
@@ -146,7 +146,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
         return convert_tensor(args, memory, out);
     }
     if args.format.is_some() {
-        let message = format!("--format: a .{} file contains entries, and has no storage format", to.extension);
+        let message = format!("--format: a .{} file has no storage format", to.extension);
         return Err(CommandFailure::new(message, "write a .rpt, .npz or .bsp.npz file"));
     }
     let bar = Bar::new();
@@ -195,7 +195,8 @@ fn check_output(from: &Path, to: &Path) -> Result<(), CommandFailure> {
     check_file("", to)
 }
 
-/// Writes a tensor in a storage format.
+/// Converts the file as a tensor, in the storage format of `--format`, or else the storage format
+/// closest to the file.
 fn convert_tensor(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     let bar = Bar::new();
     bar.wait("reading");
@@ -227,8 +228,9 @@ fn write_summary(args: &Args, after: &Info, out: &mut impl Write) -> Result<(), 
     Ok(())
 }
 
-/// Describes the properties that the written file has lost. `before` is the header of the file that
-/// was read, `after` the header of the written file.
+/// Describes the properties that the written file has lost, and a comment that was added to store
+/// the shape. `before` is the header of the file that was read, `after` the header of the written
+/// file.
 fn find_losses(before: &Info, after: &Info, has_lost_names: bool) -> Vec<String> {
     let to = format!(".{} files", after.file_format.extension);
     let mut losses = Vec::new();

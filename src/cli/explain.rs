@@ -1,4 +1,5 @@
-//! `redpoll explain`: shows the forms of a plan, phase by phase, or its queries as a graph.
+//! `redpoll explain`: shows the forms of a plan, phase by phase, its queries as a graph, or both as
+//! a page.
 
 use super::failure::CommandFailure;
 use super::html::write_page;

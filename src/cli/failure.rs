@@ -78,7 +78,7 @@ impl From<Error> for CommandFailure {
             Error::UnboundTables(tables) => {
                 let binds =
                     tables.iter().map(|t| format!("--bind {}={}", t.table, if t.rank == 0 { "VALUE" } else { "FILE" }));
-                let hint = format!("bind each table to a file: {}", binds.collect::<Vec<_>>().join(" "));
+                let hint = format!("bind each table: {}", binds.collect::<Vec<_>>().join(" "));
                 return CommandFailure::new(format!("no data for {}", table_list(tables)), hint);
             }
             error => is_out_of_memory(error).then(|| MORE_MEMORY.to_owned()),

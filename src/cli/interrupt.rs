@@ -1,4 +1,5 @@
-//! Handlers of signals that end the process. The handlers first remove unfinished files.
+//! Handlers of signals that end the process. The handlers first remove unfinished files and stop
+//! compilers.
 
 use crate::datasets::remove_unfinished;
 use crate::kernels::c::stop_compilers;
@@ -19,8 +20,9 @@ pub(super) fn clean_up() {
     stop_compilers();
 }
 
-/// Installs handlers that clean up before a signal ends the process. Signals that the process
-/// ignores from its start, for example by `nohup`, remain ignored.
+/// Installs handlers that clean up before a signal ends the process. With
+/// [`CtrlC::InterruptCommand`], the command handles Ctrl-C, which gets no handler here. Signals
+/// that the process ignores from its start, for example by `nohup`, remain ignored.
 #[cfg(unix)]
 pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
 
 /// Adds the similar commands to the error of an unknown command, if the parser found none.
 fn with_similar_command(mut error: clap::Error) -> clap::Error {
-    // A command such as `generate` has commands of its own.
+    // A command such as `generate` has commands of its own, whose errors are not changed.
     if let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidSubcommand)
         && std::env::args().nth(1).as_ref() == Some(found)
         && error.get(ContextKind::SuggestedSubcommand).is_none()

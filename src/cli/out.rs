@@ -16,7 +16,8 @@ use std::sync::Arc;
 pub(super) struct OutArg {
     name: String,
     file: PathBuf,
-    /// The storage format as text. Without it, the file has the format of the result.
+    /// The storage format as text. Without this format, the result is not converted before it is
+    /// written.
     format: Option<String>,
 }
 
@@ -34,7 +35,8 @@ impl FromStr for OutArg {
 const MIN_ELEMENTS: u64 = 1000;
 
 impl OutArg {
-    /// Rejects an invalid output before anything is computed.
+    /// Rejects an invalid output before anything is computed. The storage format of a result of a
+    /// program is checked only when the result is written.
     pub(super) fn check(&self, prepared: &Prepared) -> Result<(), CommandFailure> {
         let names: Vec<&str> = prepared.produces().iter().map(Alias::as_str).collect();
         if !names.contains(&self.name.as_str()) {
@@ -66,8 +68,9 @@ impl OutArg {
         Ok(notes.into_iter().flatten().collect())
     }
 
-    /// Returns a note if a large dense result has few elements that differ from the fill value, and
-    /// the file format could store only these elements.
+    /// Returns a note if a large dense result is written without a storage format, fewer than a
+    /// quarter of its elements differ from the fill value, and the file format could store only
+    /// these elements.
     fn density_note(&self, tensor: &Tensor) -> Result<Option<String>, CommandFailure> {
         let elements = tensor.element_count();
         let may_be_sparse = |file: &FileFormat| matches!(file.extension, "mtx" | "npz" | "bsp.npz" | "rpt");

@@ -1,4 +1,5 @@
-//! The arguments of both `run` and `explain`: a plan file and the files of its tables.
+//! The arguments of both `run` and `explain`: a plan, the files of its tables, and the options for
+//! compiling and running the plan.
 
 use super::bar::Bar;
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
@@ -156,7 +157,7 @@ pub(super) struct LoadedPlan {
     result_formats: Vec<Named<String>>,
     /// The session that prepares the plan.
     pub(super) session: Session,
-    /// The time of reading the files.
+    /// The time of reading the plan and the files, and of drawing random tensors for other tables.
     pub(super) read: Duration,
     /// The bar that shows the progress of runs.
     pub(super) bar: Arc<Bar>,
@@ -169,8 +170,8 @@ impl PlanArgs {
         self.load_or(limit, None)
     }
 
-    /// Reads the plan like [`PlanArgs::load`]. With `stand_ins`, tables without a file are bound to
-    /// random tensors.
+    /// Reads the plan like [`PlanArgs::load`]. With `stand_ins`, tables and inputs without a file
+    /// are bound to the tensors of [`StandInArgs::tensor`].
     pub(super) fn load_or(
         &self,
         limit: Option<usize>,
@@ -243,6 +244,7 @@ impl PlanArgs {
     }
 
     /// Prefixes errors in the text of the plan with the source of the text, such as the file name.
+    /// Errors of the verifier get this prefix only if the source is a file.
     pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
         match error {
             Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.source()).into(), hint: None },

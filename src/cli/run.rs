@@ -99,7 +99,7 @@ fn step_times(prepared: &Prepared, read: Duration, cold: Duration, mut warm: Vec
 
 /// Returns the median of sorted times: the middle time, or the mean of the two middle times.
 /// Returns `None` if there are no times.
-fn median(sorted: &[Duration]) -> Option<Duration> {
+pub(super) fn median(sorted: &[Duration]) -> Option<Duration> {
     let upper = sorted.get(sorted.len() / 2)?;
     Some(if sorted.len() % 2 == 1 { *upper } else { (*upper + sorted[sorted.len() / 2 - 1]) / 2 })
 }

@@ -19,7 +19,8 @@ const MAX_RUNS: u32 = 16;
 /// Least total time of the runs of a trial at which [`MIN_RUNS`] runs of each tier suffice.
 const TRIAL_TIME: Duration = Duration::from_millis(50);
 /// Factor between the work of a run and the work of the trial: a run with this many times the work
-/// begins a new trial, and a run with a smaller fraction of the work does not belong to the trial.
+/// begins a new trial, and a run with less than the work of the trial divided by the factor is not
+/// measured.
 const INCOMPARABLE: u64 = 8;
 
 /// The trial of a kernel, or its outcome.

@@ -159,6 +159,21 @@ fn mermaid() {
     );
 }
 
+/// Asserts that only a conversion without a schedule is said to run no loops.
+#[test]
+fn conversions() {
+    let [mut planned, _] = flows();
+    let query = &mut planned.queries[0];
+    query.is_conversion = true;
+    let scheduled = query.to_string();
+    assert!(
+        scheduled.contains("  converts storage\n") && scheduled.contains("threads take chunks of i"),
+        "{scheduled}"
+    );
+    query.chunks = None;
+    assert!(query.to_string().contains("  converts storage, runs no loops\n"), "{query}");
+}
+
 /// Asserts that the error of an estimate is a factor of at least 1, in either direction.
 #[test]
 fn q_errors_are_factors() {

@@ -16,8 +16,10 @@ impl fmt::Display for Flow {
 impl fmt::Display for FlowQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.decision.fmt(f)?;
-        if self.is_conversion {
-            writeln!(f, "  converts storage, runs no loops")?;
+        match (self.is_conversion, &self.chunks) {
+            (true, None) => writeln!(f, "  converts storage, runs no loops")?,
+            (true, Some(_)) => writeln!(f, "  converts storage")?,
+            (false, _) => {}
         }
         self.reads.iter().try_for_each(|read| writeln!(f, "  reads {read}"))?;
         match &self.chunks {

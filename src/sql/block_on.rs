@@ -6,8 +6,8 @@ use std::future::Future;
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Blocks on a future. A thread within a tokio runtime cannot block on a future, so it waits for
-/// another thread that does.
+/// Blocks on a future. A thread within a tokio runtime cannot block on a future; such a thread
+/// waits for another thread that does.
 pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusionError>> + Send) -> Result<T, Error> {
     let runtime = runtime()?;
     let future = redpoll_sql::with_deep_stack(future);

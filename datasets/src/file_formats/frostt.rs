@@ -3,8 +3,8 @@
 //!
 //! The format of <http://frostt.io> has no header. The first entry determines the rank, and the
 //! largest coordinates determine the shape. Values are `f64`; integers beyond 2^53 are rounded. `#`
-//! begins a comment, also after an entry. Two additions give the shape when a mode has no entry at
-//! its last coordinate:
+//! begins a comment, also after an entry. Two additions give the shape, which is necessary if a
+//! mode has no entry at its last coordinate:
 //! - A comment such as `# dims 14541 237 14541` before the first entry. Other readers skip
 //!   comments. The writer adds the comment if the largest coordinates do not determine the shape.
 //! - MLIR's extended format, marked by a comment with the text `extended FROSTT format`: a header
@@ -42,7 +42,7 @@ fn sniff(start: &[u8]) -> bool {
     start.first() == Some(&COMMENT) || (cursor.next_record() && cursor.unsigned("").is_ok())
 }
 
-/// Reads the whole file, because the format has no header.
+/// Reads the whole file, because a plain file has no header.
 fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
     let bytes = read_all(stream, "the file", memory)?;
     Ok(read(&bytes, memory)?.0)

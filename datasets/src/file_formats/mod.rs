@@ -37,8 +37,9 @@ pub fn extensions() -> String {
 }
 
 impl FileFormat {
-    /// Returns the file format of a file name without the extension of a compression. If several
-    /// extensions match, the longest is used, because `.bsp.npz` is more specific than `.npz`.
+    /// Returns the file format of a file name from which the extension of a compression was
+    /// removed. If several extensions match, the longest is used, because `.bsp.npz` is more
+    /// specific than `.npz`.
     pub(crate) fn of_uncompressed_name(name: &str) -> Option<&'static FileFormat> {
         let name = name.to_ascii_lowercase();
         let is_of =

@@ -1,4 +1,5 @@
-//! Shared parts of the writers: sparse entries and dense elements of a tensor, and numbers as text.
+//! Shared parts of readers and writers: a check of the length of a file, the sparse entries and
+//! dense elements of a tensor, and numbers as text.
 
 use crate::content::{Content, Data, element_count};
 use crate::error::{Count, Fault};
@@ -12,8 +13,8 @@ use std::fmt;
 pub(crate) type SparseEntries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
 
 /// Returns the entries of a tensor for a file with fill value zero: the stored entries, or the
-/// nonzero elements of a dense tensor. Stored `false` is dropped, because files of booleans have no
-/// values.
+/// nonzero elements of a dense tensor. Stored `false` is dropped, because Matrix Market files and
+/// edge lists have no values for booleans.
 ///
 /// # Errors
 /// Fails if the entries are sparse with a fill value other than zero, or the memory limit is
@@ -40,7 +41,7 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> 
 }
 
 /// Checks that the number of bytes after a header is the number of bytes of the elements.
-/// `expected` is `None` if the latter exceeds 64 bits.
+/// `expected` is `None` if the elements have 2^64 or more bytes.
 pub(crate) fn check_element_bytes(expected: Option<u64>, found: u64) -> Result<(), Fault> {
     match expected {
         Some(expected) if expected == found => Ok(()),
@@ -136,7 +137,8 @@ pub(crate) fn dense<'a>(content: &'a Content, memory: &Memory) -> Result<Cow<'a,
     Ok(Cow::Owned(scatter!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)))
 }
 
-/// A number formatted as the shortest text that parses to the same value in C, Fortran and Python.
+/// A number formatted as text that parses to the same value in C, Fortran and Python, with the
+/// fewest significant digits. Booleans are 1 and 0.
 pub(crate) struct NumberText<T>(pub(crate) T);
 
 macro_rules! integer_text {

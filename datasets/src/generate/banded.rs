@@ -19,7 +19,8 @@ pub struct Banded {
     pub below: u64,
     /// The number of diagonals above the main one.
     pub above: u64,
-    /// The probability of an entry at each position of the band. The main diagonal is always full.
+    /// The probability of an entry at each position of the band outside of the main diagonal, which
+    /// is always full.
     pub density: f64,
 }
 

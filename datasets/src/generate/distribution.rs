@@ -82,7 +82,9 @@ pub(super) enum DefaultValues {
     Values(Values),
 }
 
-/// Returns `count` values. `report` is called at intervals with the number drawn so far.
+/// Returns `count` values of the requested distribution, or else the default values, in the
+/// requested dtype, if any. `report` is called at intervals with the number drawn so far; values
+/// that are not drawn are not reported.
 pub(super) fn values(
     default_values: DefaultValues,
     count: usize,
@@ -151,7 +153,8 @@ fn integer(low: i64, high: i64, random: &mut Random) -> i64 {
     }
 }
 
-/// Rejects empty distributions, and distributions with values that the dtype cannot represent.
+/// Rejects distributions with invalid parameters, and distributions with values that the dtype
+/// cannot represent.
 fn check(distribution: Distribution, prim: Prim) -> Result<(), Fault> {
     let fits = |value: Scalar| match Values::single(&value).convert(prim) {
         Ok(_) => Ok(()),

@@ -9,17 +9,18 @@ use crate::values::Values;
 /// The neighbours with which a point of a grid is coupled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stencil {
-    /// Neighbours along the axes: 5 points in two dimensions, 7 in three.
+    /// Neighbours along the axes: with the point itself, 5 points in two dimensions, 7 in three.
     #[default]
     Star,
-    /// All neighbours, including diagonal ones: 9 points in two dimensions, 27 in three.
+    /// All neighbours, including diagonal ones: with the point itself, 9 points in two dimensions,
+    /// 27 in three.
     Box,
 }
 
 /// The matrix that couples each point of a grid with its neighbours, where points are numbered
 /// row-major. Values: the negative Laplacian with zero boundaries, which is symmetric and positive
-/// definite. The entry of each neighbour is -1, and each diagonal entry is the size of the stencil
-/// minus 1.
+/// definite. The entry of each neighbour is -1, and each diagonal entry is the number of points of
+/// the stencil minus 1.
 ///
 /// Source: Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd edition (2003), section 2.2.
 #[derive(Clone, PartialEq, Debug)]

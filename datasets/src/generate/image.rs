@@ -18,7 +18,7 @@ pub struct Image {
     pub width: u64,
     /// The number of blobs.
     pub blobs: u64,
-    /// The longest half-axis of a blob, in pixels. The shortest half-axis is an eighth of this
+    /// The upper bound of the half-axes of blobs, in pixels. The lower bound is an eighth of this
     /// length.
     pub radius: f64,
 }

@@ -2,7 +2,7 @@
 //! images.
 //!
 //! A generator is a struct of parameters that implements [`Generator`]. [`generate`] returns its
-//! entries, sorted and without repetitions, as [`Content`], which
+//! entries, sorted and without repetitions, or all elements of an image, as [`Content`], which
 //! [`write_content`](crate::write_content) writes and [`Content::into_tensor`] stores.
 //!
 //! Equal parameters and seeds give bit-identical results on every machine. Random numbers come from
@@ -61,7 +61,7 @@ pub struct GenerateOptions {
     pub dtype: Option<Prim>,
     /// The distribution of the values, by default the distribution of the generator.
     pub values: Option<Distribution>,
-    /// Maximum number of bytes for entries.
+    /// Maximum number of bytes for entries, and for other items of a generator such as pixels.
     pub memory: u64,
 }
 
@@ -150,7 +150,8 @@ impl DrawContext<'_> {
         }
     }
 
-    /// Checks that this number of entries does not exceed the memory limit.
+    /// Checks that this number of entries, each of `rank` coordinates and a value, does not exceed
+    /// the memory limit.
     fn check_entries(&self, rank: usize, entries: Option<u64>) -> Result<(), Fault> {
         self.check_bytes("entries", entries, rank as u64 * 8 + 8)
     }

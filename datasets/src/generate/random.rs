@@ -92,7 +92,7 @@ pub(super) struct AliasTable {
 }
 
 impl AliasTable {
-    /// Builds the table of positive weights, at most 2^32 of them.
+    /// Builds the table of positive weights, fewer than 2^32 of them.
     pub(super) fn new(weights: &[f64]) -> AliasTable {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut columns: Vec<(f64, u32)> = weights.iter().enumerate().map(|(k, w)| (w / mean, k as u32)).collect();

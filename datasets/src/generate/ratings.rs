@@ -8,12 +8,13 @@ use crate::error::{Count, Fault};
 use crate::values::Values;
 
 /// A matrix of ratings, users by items. The `k`-th most active user gives a number of ratings
-/// proportional to `k^-user_skew`. Items are drawn without repetition, the `k`-th most popular with
-/// probability proportional to `k^-item_skew`. Users and items are in random order.
+/// proportional to `k^-user_skew`, but at most one for each item. Items are drawn without
+/// repetition, the `k`-th most popular with probability proportional to `k^-item_skew`. Users and
+/// items are in random order.
 ///
 /// Values: `u . v + noise`, where `u` and `v` are vectors of `rank` normally distributed numbers,
 /// scaled so that `u . v` has deviation 1. With `stars`, the values are spread over the range from
-/// 1 to `stars` and rounded.
+/// 1 to `stars`, rounded and clamped.
 ///
 /// Sources: the model is that of R. Salakhutdinov and A. Mnih, "Probabilistic Matrix
 /// Factorization", NIPS 2007, section 2. Items are drawn successively without replacement. If a
@@ -100,7 +101,7 @@ impl Ratings {
 struct ItemSampler {
     weights: Vec<f64>,
     table: Option<AliasTable>,
-    /// The user for whom each item was last drawn, counted from 1.
+    /// The user for whom the table last drew each item, counted from 1; 0 if there is none.
     last_user: Vec<u32>,
 }
 
@@ -109,7 +110,7 @@ impl ItemSampler {
         let mut drawn = Vec::with_capacity(count);
         if let Some(table) = &self.table {
             // With skewed weights, most attempts draw the same items again. The bound on the
-            // attempts keeps the time linear.
+            // attempts keeps their time linear in `count`.
             for _ in 0..8 * count {
                 if drawn.len() == count {
                     break;

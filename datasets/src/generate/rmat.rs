@@ -23,8 +23,8 @@ pub struct Rmat {
     pub edges: u64,
     /// The probabilities of the upper left, upper right, lower left and lower right quadrant.
     pub probabilities: [f64; 4],
-    /// The bound of the noise of the probabilities, from 0 to the smallest of `(a + d) / 2`, `b`
-    /// and `c`.
+    /// The bound of the noise of the probabilities `a`, `b`, `c` and `d`, in the order of
+    /// `probabilities`: from 0 to the smallest of `(a + d) / 2`, `b` and `c`.
     pub noise: f64,
     /// The direction of edges. Undirected edges are mirrored, and self-loops are dropped.
     pub direction: Edges,

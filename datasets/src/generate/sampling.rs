@@ -65,7 +65,7 @@ impl PositionNumber for u128 {
 }
 
 /// Draws exactly `count` different numbers below `n`, and returns them sorted. All sets of `count`
-/// numbers are equally likely. Calls `report` with the count of numbers drawn so far.
+/// numbers are equally likely. Calls `report` at intervals with the count of numbers drawn so far.
 ///
 /// Each round draws as many numbers as are missing, until `count` different numbers are found. If
 /// `count` is more than half of `n`, the complement of the set is drawn.

@@ -34,9 +34,9 @@ impl Amount {
     }
 }
 
-/// A tensor of any rank, in which every position is equally likely to have an entry: an exact
-/// number of entries, or independent entries with the given density. Values: real numbers from 0 to
-/// 1.
+/// A tensor of rank 1 or more, in which every position is equally likely to have an entry: an exact
+/// number of entries, or independent entries with the given density. A density below 2^-44 also
+/// gives an exact number. Values: real numbers from 0 to 1.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Uniform {
     /// The size of each mode.
@@ -89,7 +89,7 @@ impl Draw for Uniform {
             _ if self.shape.contains(&0) => 0,
             Some(positions) => positions,
             None => {
-                return Err(Fault::unsupported("a shape of more than 2^128 elements", "choose fewer or smaller modes"));
+                return Err(Fault::unsupported("a shape of at least 2^128 elements", "choose fewer or smaller modes"));
             }
         };
         let count = self.entries.count(positions)?;

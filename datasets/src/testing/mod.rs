@@ -123,8 +123,9 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
     }
 }
 
-/// Checks that opening a file as a tensor gives a valid tensor or an error, and that the tensor is
-/// written to a `.rpt` file and read back.
+/// Checks that opening a file as a tensor gives a valid tensor or an error, and that a `.rpt` file
+/// of the tensor gives arrays of the same size, unless an error such as a lack of memory prevents
+/// it.
 fn check_tensor(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<(), String> {
     let opened = match open_bytes(name, bytes, options, None) {
         Ok(opened) => opened,
@@ -142,7 +143,7 @@ fn check_tensor(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<(), S
     }
 }
 
-/// Checks that a message is one line that does not end with a period.
+/// Checks that a message is one line, not empty, that does not end with a period.
 fn check_error(error: &Error) -> Result<(), String> {
     let message = error.to_string();
     match message.contains('\n') || message.ends_with('.') || message.is_empty() {
@@ -151,8 +152,8 @@ fn check_error(error: &Error) -> Result<(), String> {
     }
 }
 
-/// Checks that the numbers of coordinates or elements match the values, and that coordinates are
-/// within the shape.
+/// Checks that the values have the dtype of the header, that the numbers of coordinates or elements
+/// match the values, and that coordinates are within the shape.
 fn check_entries(loaded: &LoadedFile) -> Result<(), String> {
     let (shape, values) = (&loaded.info.shape, loaded.data.values());
     if loaded.info.dtype != values.prim().into() || loaded.info.fill.dtype() != loaded.info.dtype {
@@ -175,7 +176,8 @@ fn check_entries(loaded: &LoadedFile) -> Result<(), String> {
     }
 }
 
-/// Checks that the header is the same whether it is read alone or with the whole file.
+/// Checks that the header is the same whether it is read alone or with the whole file. Skips
+/// compressed files, and files that begin with a byte order mark.
 fn check_header(bytes: &[u8], loaded: &LoadedFile) -> Result<(), String> {
     if loaded.info.compression != crate::Compression::None || bytes.starts_with(b"\xef\xbb\xbf") {
         return Ok(());
@@ -183,7 +185,7 @@ fn check_header(bytes: &[u8], loaded: &LoadedFile) -> Result<(), String> {
     let memory = Memory::limited(LIMIT);
     let info = (loaded.info.file_format.info)(&mut &bytes[..], &memory);
     match info {
-        // Compares text because NaN fill values are not equal.
+        // The text shows every field of a header.
         Ok(info) if format!("{info:?}") == format!("{:?}", loaded.info) => Ok(()),
         Ok(info) => Err(format!("the header read alone is {info:?}, the header of the file is {:?}", loaded.info)),
         Err(error) => Err(format!("the file can be read, but its header cannot: {error:?}")),
@@ -232,7 +234,8 @@ mod tests {
         }
     }
 
-    /// Asserts that samples have the properties checked for mutated files and can be read.
+    /// Asserts that every file format has a sample, and that samples have the properties checked
+    /// for mutated files and can be read.
     #[test]
     fn samples_are_read() {
         for sample in samples::all() {

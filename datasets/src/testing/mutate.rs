@@ -1,4 +1,4 @@
-//! Mutations of files: bytes, words, lines and whole parts, drawn by a seed.
+//! Mutations of files, drawn by a seed: changes of bytes, words, lines, and the rest of a part.
 
 use super::samples::{self, FileSample};
 use redpoll_logic::testing::Rng;
@@ -66,10 +66,10 @@ enum FileEdit {
     Repeat { at: u64 },
     /// A removed line.
     Drop { at: u64 },
-    /// The rest of another file in place of the rest of this file.
+    /// The rest of the first part of another sample in place of the rest of this part.
     Splice { at: u64, other: u64, from: u64 },
-    /// Eight bytes, overwritten by the integer that a word denotes, or by the largest integer if
-    /// the word is not an integer.
+    /// Eight bytes, overwritten by the `i64` that a word denotes, or by the largest `i64` if the
+    /// word denotes none.
     Number { at: u64, word: &'static str },
 }
 

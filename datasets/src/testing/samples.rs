@@ -15,7 +15,8 @@ use zip::write::SimpleFileOptions;
 pub(super) struct FileSample {
     /// The name of the file.
     pub(super) name: &'static str,
-    /// One part without a name for a plain file; the arrays with their names for an archive.
+    /// Either one part without a name, which is the whole file, or the arrays of an archive with
+    /// their names.
     pub(super) parts: Vec<(String, Vec<u8>)>,
 }
 

@@ -11,7 +11,7 @@ fn load_with(text: &str, edge_list: EdgeListOptions) -> Result<LoadedFile, Strin
     read_bytes("a.csv", text.as_bytes(), &options).map_err(|e| e.to_string())
 }
 
-/// Returns the shape, dtype, entries and names of a file in one line.
+/// Returns the shape, dtype, entries and names of a file, or its error, in one line.
 fn describe(loaded: Result<LoadedFile, String>) -> String {
     let loaded = match loaded {
         Ok(loaded) => loaded,
@@ -247,7 +247,8 @@ fn options_override_the_detection() {
         ("1 2\n", EdgeListOptions { weight: Weight::Column(name("stars")), ..plain() }),
         (ratings, EdgeListOptions { coordinates: vec![Column::Number(1); 2], ..plain() }),
         (ratings, EdgeListOptions { coordinates: vec![name("userID"), name("movieId")], ..plain() }),
-        // A requested name makes the first record a header, even if the name occurs again.
+        // A requested name makes the first record a header, even if another of its fields occurs
+        // again.
         ("me you\nme we\n", EdgeListOptions { coordinates: vec![name("you")], weight: Weight::None, ..plain() }),
     ];
     let all = cases.into_iter().map(|(text, options)| describe(load_with(text, options)));
@@ -274,7 +275,7 @@ fn options_override_the_detection() {
     .assert_eq(&all.collect::<String>());
 }
 
-/// Asserts that names with arbitrary characters survive writing and reading.
+/// Asserts that names with delimiters, quotes, blanks and `#` survive writing and reading.
 #[test]
 fn names_are_written_and_read_back() {
     let text = "source,target,weight\nplain,\"\",0.5\n\"a,b\",\"c\"\"d\",1\n\"#x\",\" e \",2\n";
@@ -350,7 +351,8 @@ fn written_text() {
     assert_eq!(load("a.csv", texts[2].as_bytes()).unwrap().info.dtype, Prim::Bool.into());
 }
 
-/// Asserts that text in other encodings is read or rejected with a reason, and never read as names.
+/// Asserts that text in other encodings or with other line ends is read or rejected with a reason,
+/// and never read as names.
 #[test]
 fn encodings_and_line_ends() {
     let utf_16 = "0,1\n1,0\n".encode_utf16().flat_map(u16::to_le_bytes);

@@ -6,7 +6,7 @@ use redpoll_datasets::sample;
 use redpoll_datasets::testing::{check_bytes, samples};
 use std::sync::LazyLock;
 
-/// Valid files of every format and layout.
+/// Valid files of every format and layout, and a sample of real data.
 static FILES: LazyLock<Vec<(&'static str, Vec<u8>)>> =
     LazyLock::new(|| samples().into_iter().chain([("a.tns", sample("berkeley").unwrap().bytes.to_vec())]).collect());
 
@@ -64,8 +64,8 @@ proptest! {
         check_readers(name, &bytes);
     }
 
-    /// Checks text files in which a few bytes are overwritten by digits and separators. Such files
-    /// stay almost well-formed.
+    /// Checks text files in which a few bytes are overwritten by digits, signs, separators and
+    /// other special characters. Such files stay almost well-formed.
     #[test]
     fn overwritten_text(
         file in prop::sample::select(TEXTS.clone()),

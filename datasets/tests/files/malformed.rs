@@ -75,7 +75,7 @@ fn matrix_market_headers() {
             a.mtx:2: expected the number of rows, an integer below 2^64, found `99999999999999999999`
             a.mtx:2: a matrix dimension is too large: 9999999999999999999; the maximum is 9223372036854775807
             a.mtx:2: expected a square matrix, as required by the symmetry symmetric, found 3 rows and 4 columns
-            a.mtx:2: the number of elements is too large: more than 2^64; the maximum is 18446744073709551615
+            a.mtx:2: the number of elements is too large: at least 2^64; the maximum is 18446744073709551615
         "#]],
     );
 }
@@ -125,8 +125,8 @@ fn matrix_market_entries() {
             a.mtx:3: expected the end of the entry's line, found `1`
             a.mtx:3: value `1e999` does not fit f64; the largest f64 is about 1.8e308, and infinity is written as inf
             a.mtx:3: expected an integer, found `1.5`
-            a.mtx:3: value `9223372036854775808` does not fit i64; declare a wider field in the banner
-            a.mtx:3: value `-1` does not fit u64; declare a wider field in the banner
+            a.mtx:3: value `9223372036854775808` does not fit i64; declare another field in the banner, such as real
+            a.mtx:3: value `-1` does not fit u64; declare another field in the banner, such as real
             a.mtx:3: expected a number, found `x`
             a.mtx:3: expected the end of the entry's line, found `2`
             a.mtx:3: expected zeros on the diagonal of a skew-symmetric matrix, found a nonzero value at row and column 2
@@ -241,8 +241,8 @@ fn numpy() {
             a.npy: not supported: version 9 of the .npy format; save it as version 1 to 3
             a.npy: expected 16 bytes of elements, found 15; the file is truncated or its header is wrong
             a.npy: expected the end of the file after 16 bytes of elements, found 1 more bytes
-            a.npy: expected more than 2^64 bytes of elements, found 16; the file is truncated or its header is wrong
-            a.npy: the number of elements is too large: more than 2^64; the maximum is 18446744073709551615
+            a.npy: expected at least 2^64 bytes of elements, found 16; the file is truncated or its header is wrong
+            a.npy: the number of elements is too large: at least 2^64; the maximum is 18446744073709551615
             a.npy: the rank is too large: 65; the maximum is 64
             a.npy: not supported: an array of text; store codes of an integer dtype
             a.npy: not supported: floats of this width (dtype `<f16`); convert it with astype('f8') and save it again
@@ -324,7 +324,7 @@ fn archives() {
             a.npz, array `a`: not supported: an array of Python objects, stored as a pickle (dtype `|O`); convert it with astype and save it again
             a.npz, array `a`: expected the magic string `\x93NUMPY`, found `not an`
             a.npz, array `format`: expected a sparse format (coo, csr, csc, bsr, dia, gcxs), found `lil`
-            a.npz, array `format`: expected the name of a sparse format, found an array of numbers
+            a.npz, array `format`: expected a text, found an array of numbers
             a.npz, array `shape`: expected this array, found none
             a.npz, array `shape`: expected 1 to 2 modes for csr, found 3
             a.npz, array `shape`, entry 1: expected an integer that is not negative, found -2
@@ -378,7 +378,7 @@ fn images() {
             a.pgm: expected grey levels up to 7, found 8
             a.pgm: expected a grey level, found ``
             a.pgm: expected 4 bytes of pixels, found 3; the file is truncated or its header is wrong
-            a.pgm: the number of pixels is too large: more than 2^64; the maximum is 9223372036854775807
+            a.pgm: the number of pixels is too large: at least 2^64; the maximum is 9223372036854775807
         "#]],
     );
     check(

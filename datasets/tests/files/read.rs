@@ -64,7 +64,7 @@ fn matrix_market_coordinate() {
         [0, 5] f64 coordinate general stored 0
     "#]],
     );
-    // The reader allocates memory for entries only, so dimensions of any size are valid.
+    // The reader allocates memory for entries only, so it reads matrices with large dimensions.
     check(
         "a.mtx",
         b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9000000000000000000 1\n9000000000000000000 1\n",
@@ -441,12 +441,12 @@ fn pydata_layouts() {
         [] f64 array fill 7.0: (): 7.0
         [] f64 array fill 7.0: (): 3.0
         a.npz, array `data`: expected at most one value of an array without modes, found 2
-        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, found [0, 1]
-        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, found [2]
+        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, or none if there are fewer than 2, found [0, 1]
+        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, or none if there are fewer than 2, found [2]
         a.npz, array `indices`, entry 1: expected a position in a fiber, below 3, found 3
         a.npz, array `indptr`: expected 3 entries, found 2
         a.npz, array `indptr`: expected 2 entries, found 1
-        a.npz, array `shape`: the number of elements is too large: more than 2^64; the maximum is 9223372036854775807
+        a.npz, array `shape`: the number of elements is too large: at least 2^64; the maximum is 9223372036854775807
     "#]]
     .assert_eq(&files.iter().map(describe).collect::<String>());
 }
@@ -503,8 +503,8 @@ fn values_are_read_in_the_requested_dtype() {
     expect!["a.mtx:4: value 300 does not fit u8; read the file as a wider dtype"].assert_eq(&error);
 }
 
-/// Checks that a value that does not fit the requested dtype is reported with its line and a dtype
-/// that it fits.
+/// Checks that a value that does not fit the requested dtype is reported with its line and a next
+/// step.
 #[test]
 fn values_that_do_not_fit_are_reported() {
     let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n% c\n3 3 3\n1 1 1\n2 1 0\n\n3 2 VALUE\n";

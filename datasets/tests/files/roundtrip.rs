@@ -180,7 +180,8 @@ fn scipy() {
     check("a.npz", Layout::Csc, 2..=2);
 }
 
-/// Asserts that a (skew-)symmetric matrix is written with half of its entries and read back whole.
+/// Asserts that a (skew-)symmetric matrix is written with the entries of one triangle and read back
+/// whole.
 #[test]
 fn symmetries() {
     for (symmetry, layout) in [

@@ -1,5 +1,5 @@
 //! Tests of `.rpt` files: every storage format, dtype and fill value is read back as it was
-//! written.
+//! written, and damaged, changed or cut files never give an invalid tensor.
 
 use arrow_array::{Array as _, LargeListArray, cast::AsArray};
 use expect_test::expect;
@@ -219,8 +219,9 @@ fn with_records(folder: &std::path::Path) -> (ReadOptions, WriteOptions) {
     (read, WriteOptions { records, ..WriteOptions::default() })
 }
 
-/// Asserts for every storage format that a file is opened as the written tensor: without a record,
-/// with the record that the first opening stored, and with the record that the writer stored.
+/// Asserts for every storage format of up to two modes, and for some of three, that a file is
+/// opened as the written tensor: without a record, with the record that the first opening stored,
+/// and with the record that the writer stored.
 #[test]
 fn recorded_files_are_the_same_tensors() {
     let folder = tempfile::tempdir().unwrap();
@@ -285,8 +286,8 @@ fn changed_files_are_validated_again_or_rejected() {
     assert!(valid > 50 && rejected > 20, "{valid} valid, {rejected} rejected");
 }
 
-/// Asserts that reading a truncated file is an error, whether the file is opened before or after
-/// the truncation.
+/// Asserts that reading a truncated file is an error, whether the file is opened after the
+/// truncation or, on Linux, before it.
 #[test]
 fn cut_files_are_errors() {
     let folder = tempfile::tempdir().unwrap();

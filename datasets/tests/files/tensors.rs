@@ -109,7 +109,8 @@ fn blocks_of_any_size_without_entries() {
     }
 }
 
-/// Asserts that a tensor of any format written to a file of any suitable format is read back equal.
+/// Asserts that tensors of several storage formats, written to files of several formats, are read
+/// back equal.
 #[test]
 fn written_tensors_are_read_back() {
     let folder = tempfile::tempdir().unwrap();

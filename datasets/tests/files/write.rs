@@ -2,7 +2,9 @@
 //! rejected.
 
 use expect_test::{Expect, expect};
-use redpoll_datasets::{Content, Data, Layout, Symmetry, Values, WriteOptions, write_bytes, write_content};
+use redpoll_datasets::{
+    Content, Data, Layout, Memory, Symmetry, Values, WriteOptions, write_bytes, write_content, write_tensor_bytes,
+};
 use redpoll_logic::Scalar;
 
 fn content(shape: &[u64], fill: f64) -> Content {
@@ -102,7 +104,7 @@ fn unsupported_content_is_rejected() {
         &content(&[1 << 40, 1 << 40], 0.0),
         &plain,
         &expect![
-            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64; the maximum is 9223372036854775807"
+            "a.npy: cannot write this tensor: the size of the file in bytes is too large: at least 2^64; the maximum is 9223372036854775807"
         ],
     );
     check(
@@ -110,7 +112,7 @@ fn unsupported_content_is_rejected() {
         &content(&[1 << 31, 1 << 31], 0.0),
         &plain,
         &expect![
-            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64; the maximum is 9223372036854775807"
+            "a.npy: cannot write this tensor: the size of the file in bytes is too large: at least 2^64; the maximum is 9223372036854775807"
         ],
     );
     let symmetric = WriteOptions { symmetry: Symmetry::SkewSymmetric, ..WriteOptions::default() };
@@ -148,6 +150,14 @@ fn unsupported_content_is_rejected() {
         ],
     );
     check(
+        "a.npz",
+        &content(&[], 0.0),
+        &csr,
+        &expect![
+            "a.npz: cannot write this tensor: not supported: the layout csr for a tensor of 0 modes in a .npz file; choose array"
+        ],
+    );
+    check(
         "a.mtx",
         &content(&[2, 2], 0.0),
         &csr,
@@ -155,6 +165,39 @@ fn unsupported_content_is_rejected() {
             "a.mtx: cannot write this tensor: not supported: the layout csr in a Matrix Market file; choose coordinate or array"
         ],
     );
+    check(
+        "a.rpt",
+        &content(&[2, 2], 0.0),
+        &csr,
+        &expect![
+            "a.rpt: cannot write this tensor: not supported: the layout csr in a .rpt file; choose a storage format"
+        ],
+    );
+}
+
+/// Asserts that stored zeros do not break a symmetry: their mirrors need not be stored, and zeros
+/// may be on the diagonal of a skew-symmetric matrix.
+#[test]
+fn stored_zeros_are_symmetric() {
+    for (symmetry, mirror) in [(Symmetry::Symmetric, 3), (Symmetry::SkewSymmetric, -3)] {
+        let coordinates = vec![vec![0, 0, 1, 2, 2], vec![0, 1, 2, 0, 1]];
+        let values = Values::I64(vec![0, 0, mirror, 0, 3]);
+        let data = Data::Triples { coordinates, values };
+        let matrix = Content { fill: Scalar::I64(0), data, ..content(&[3, 3], 0.0) };
+        let options = WriteOptions { symmetry, ..WriteOptions::default() };
+        let bytes = write_bytes("a.mtx", &matrix, &options).unwrap();
+        let nonzeros = |data: &Data| crate::nonzeros(&[3, 3], data);
+        assert_eq!(nonzeros(&crate::load("a.mtx", &bytes).unwrap().data), nonzeros(&matrix.data), "{symmetry}");
+    }
+}
+
+/// Asserts that the entries of a tensor are listed within the memory limit.
+#[test]
+fn entries_are_listed_within_the_limit() {
+    let tensor = content(&[2, 2], 0.0).into_tensor(None).unwrap();
+    let options = WriteOptions { memory: Memory::limited(8), ..WriteOptions::default() };
+    let error = write_tensor_bytes("a.mtx", &tensor, &options).unwrap_err().to_string();
+    assert!(error.contains("bytes for the entries of the tensor"), "{error}");
 }
 
 #[test]

@@ -4,14 +4,15 @@ use redpoll::prelude::*;
 use redpoll::{Flow, Unique};
 use std::error;
 
-/// Evaluates an expression of a table.
+/// Checks that the expression of a cell succeeds, including the computation of a lazy value.
 pub(crate) fn check_cell(cell: impl Cell) -> Result<(), Box<dyn error::Error>> {
     cell.check()
 }
 
 /// A value of an expression in a table.
 pub(crate) trait Cell {
-    /// Computes the value if it is lazy, and returns the error of the computation.
+    /// Computes the value if it is lazy. Returns the error of the expression, or of the
+    /// computation.
     fn check(self) -> Result<(), Box<dyn error::Error>>;
 }
 

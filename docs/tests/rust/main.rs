@@ -1,4 +1,5 @@
-//! Runs the Rust blocks of each page in a separate folder, and compares their output with the page.
+//! Runs the Rust code of each page in a separate folder: compares the output of its blocks with the
+//! page, and checks the expressions in its tables.
 
 mod cell;
 

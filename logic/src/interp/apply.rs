@@ -28,14 +28,34 @@ pub(super) fn apply(
     arithmetic: &Arithmetic,
 ) -> Result<BoundedValue, Fault> {
     if arithmetic.mode == FloatMode::StrictIeee {
-        let args: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.scalar(), t)).collect();
-        return op.eval_in(&args, arithmetic.poles).map(|value| BoundedValue::from_scalar(&value, arithmetic.mode));
+        return apply_strict(op, signature, args, arithmetic);
     }
     let args = args.iter().zip(&signature.args).map(|(a, t)| cast(a, t)).collect::<Result<Vec<_>, _>>()?;
     if args.iter().any(BoundedValue::is_dont_care) && op.can_fault() {
         arithmetic.may_fault.set(true);
     }
     apply_relaxed(op, signature, &args)
+}
+
+/// Applies an operator in the strict mode. Only the sign of a computed NaN is unspecified: it
+/// depends on the machine. So the sign bit of a NaN is don't-care, and so are values computed from
+/// it.
+fn apply_strict(
+    op: &Op,
+    signature: &Signature,
+    args: &[BoundedValue],
+    arithmetic: &Arithmetic,
+) -> Result<BoundedValue, Fault> {
+    let scalars: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.scalar(), t)).collect();
+    let value = op.eval_in(&scalars, arithmetic.poles)?;
+    let is_dont_care = args.iter().any(BoundedValue::is_dont_care);
+    if is_dont_care && op.can_fault() {
+        arithmetic.may_fault.set(true);
+    }
+    if is_dont_care || (*op == Op::Builtin(Builtin::SignBit) && scalars[0].is_nan()) {
+        return Ok(BoundedValue::mark_dont_care(value, DontCareCause::Other));
+    }
+    Ok(BoundedValue::from_scalar(&value, arithmetic.mode))
 }
 
 fn cast(value: &BoundedValue, to: &DType) -> Result<BoundedValue, Fault> {

@@ -3,8 +3,8 @@
 //! The interpreter evaluates a plan densely and naively, in the order in which the plan is written.
 //! Every value carries a bound on the deviations that the float mode allows to engines.
 //!
-//! In the strict mode all engines return the same bits. Folds run over ascending coordinates from
-//! `init`, and every step is rounded.
+//! In the strict mode all engines return the same bits, except for the sign of a NaN. Folds run
+//! over ascending coordinates from `init`, and every step is rounded.
 //!
 //! In the relaxed mode:
 //! - Integers and `bool` are equal in every engine.

@@ -53,6 +53,17 @@ fn argmin_takes_the_smallest_coordinate() {
     check(argmin, &[("A", floats(&[1, 0], &[]))], "(inf 9223372036854775807)");
 }
 
+/// The sign of a computed NaN depends on the machine, so its sign bit is unspecified in both modes.
+#[test]
+fn signs_of_nan_are_unspecified() {
+    let a = || [("A", floats(&[3], &[0.0, 1.0, -1.0]))];
+    let sign = "(mapjoin signbit (mapjoin min -2.0 (mapjoin / (table A i) 0.0)))";
+    let strict = |expr: &str| words(&run(expr, &a(), FloatMode::StrictIeee).unwrap());
+    assert_eq!(strict(sign), "? true true");
+    assert_eq!(strict(&format!("(mapjoin ifelse {sign} 1 2)")), "? 1 1");
+    assert_eq!(strict(&format!("(aggregate or false {sign} i)")), "?");
+}
+
 #[test]
 fn masks_scans_and_maps() {
     let a = floats(&[3, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);

@@ -156,12 +156,13 @@ impl Labels {
 }
 
 fn mixed() -> PyErr {
-    let message =
-        "labels are all strings, integers of 64 bits, floats, booleans or `numpy.datetime64`; convert them first";
+    let message = "labels are all strings, integers of 64 bits, floats, booleans, or `numpy.datetime64` of one of the units D, \
+         s, ms, us and ns; convert them first";
     PyTypeError::new_err(message)
 }
 
-/// Returns labels of `numpy.datetime64` as a column of dates or times.
+/// Returns labels of `numpy.datetime64` as a column of dates or times. Raises `TypeError` for other
+/// labels and other units.
 fn times(labels: &[Bound<'_, PyAny>]) -> PyResult<ArrayRef> {
     let Some(first) = labels.first() else { return Err(mixed()) };
     let numpy = first.py().import("numpy")?;
@@ -248,11 +249,14 @@ fn plain(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Returns the coordinate of each name in a column, and the labels of the mode. The labels of a
-/// dictionary keep their order, and the labels of other columns ascend.
+/// Returns the coordinate of each name in a column, and the labels of the mode: `known`, if it is
+/// given. Otherwise, the labels of a dictionary keep their order, and the labels of other columns
+/// ascend.
 ///
 /// # Errors
-/// Returns the message of a column with NULLs, or with names that are not among `known`.
+/// Returns the message of a column that has NULLs, whose dictionary has a NULL, whose type differs
+/// from the type of `known` or has no order in Arrow, or that has names which are not among
+/// `known`.
 pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Result<(ArrayRef, Labels), String> {
     let fault = |error: ArrowError| format!("column '{name}': {error}");
     if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {

@@ -19,7 +19,7 @@ mod classes {
 const UNKNOWN_FUNCTION: &str = "Invalid function";
 
 /// The prefixes of DataFusion's messages that name the kind of the error. Exceptions leave them
-/// out, because the class of the exception has the kind.
+/// out, because the class of an exception says as much as callers need.
 const KINDS: [&str; 5] =
     ["Error during planning: ", "Schema error: ", "Execution error: ", "Arrow error: ", "sql parser error: "];
 

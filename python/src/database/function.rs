@@ -70,8 +70,8 @@ impl Specializations {
         if let Some(op) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(prims) {
             return Ok(op.clone());
         }
-        // `attach` waits for the lock of the interpreter. Its holder may wait for the lock of
-        // `known`, so this thread must not hold that lock here.
+        // `attach` waits for the lock of the interpreter. The thread that holds this lock may wait
+        // for the lock of `known`, so the lock of `known` must not be held here.
         let op = Python::attach(|py| {
             let dtypes: Vec<&str> = prims.iter().map(|prim| name_of(*prim)).collect();
             let operator = self.specialize.bind(py).call1((dtypes,))?;
@@ -103,7 +103,7 @@ impl OperatorFunction {
         types.iter().enumerate().map(prim).collect()
     }
 
-    /// Applies the operator to columns without NULLs.
+    /// Applies the operator to columns without NULLs; `result` is the type of the result.
     fn apply(&self, columns: &[ArrayRef], result: &DataType) -> Result<ArrayRef> {
         let rows = columns.first().map_or(0, Array::len);
         if rows == 0 {
@@ -165,7 +165,7 @@ impl ScalarUDFImpl for OperatorFunction {
             None => self.apply(&columns, result)?,
             Some(nulls) => {
                 // The values in rows with a NULL are arbitrary, and a loop of the function may not
-                // end for such values.
+                // end for such values. So the function is applied to the other rows only.
                 let is_valid = BooleanArray::new(nulls.inner().clone(), None);
                 let valid = columns.iter().map(|column| filter(column, &is_valid)).collect::<Result<Vec<_>, _>>()?;
                 let values = self.apply(&valid, result)?;
@@ -199,7 +199,7 @@ macro_rules! for_type {
     };
 }
 
-/// Returns the values of a column as a dense vector, padded with the last value.
+/// Returns the values of a column as a dense vector, padded to `len` elements with the last value.
 fn vector(session: &Session, column: &ArrayRef, len: usize) -> redpoll::Array {
     fn padded<T: Value>(session: &Session, mut values: Vec<T>, len: usize) -> redpoll::Array {
         if let Some(last) = values.last().copied() {
@@ -218,7 +218,7 @@ fn vector(session: &Session, column: &ArrayRef, len: usize) -> redpoll::Array {
     for_type!(column.data_type(), numbers)
 }
 
-/// Computes a vector, and returns its first values as a column.
+/// Computes a vector, and returns its first `len` values as a column.
 fn column(vector: &redpoll::Array, ty: &DataType, len: usize) -> Result<ArrayRef, redpoll::Error> {
     fn prefix<T: Value>(vector: &redpoll::Array, len: usize) -> Result<Vec<T>, redpoll::Error> {
         let mut values = vector.to_vec::<T>()?;

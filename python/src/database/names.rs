@@ -17,8 +17,8 @@ pub(super) struct Names {
     pub(super) functions: BTreeMap<String, bool>,
 }
 
-/// Returns the unqualified names that a statement reads. The names exclude common table
-/// expressions, and tables that the statement creates, fills or drops.
+/// Returns the unqualified names of the tables and functions that a statement uses. The names
+/// exclude common table expressions, and the tables that a statement creates, fills or drops.
 ///
 /// # Errors
 /// If a name has more parts than catalog, schema and table.
@@ -50,7 +50,8 @@ fn has_function(state: &SessionState, name: &str) -> bool {
         || state.table_functions().contains_key(name)
 }
 
-/// Calls `found` with the name of each function that a statement calls.
+/// Calls `found` with the unqualified name of each function that an expression of a statement
+/// calls. The options of `CREATE EXTERNAL TABLE` are not searched.
 fn each_function(statement: &Statement, found: &mut impl FnMut(String)) {
     match statement {
         Statement::Statement(statement) => visit_functions(&**statement, found),
@@ -75,9 +76,16 @@ fn visit_functions(tree: &impl Visit, found: &mut impl FnMut(String)) {
     });
 }
 
-/// Returns the tables that a statement creates, fills or drops.
+/// Returns the unqualified names of the tables that a `CREATE TABLE`, `CREATE EXTERNAL TABLE`,
+/// `CREATE VIEW`, `INSERT` or `DROP` creates, fills or drops, explained or not; nothing for other
+/// statements.
 fn targets_of(statement: &Statement) -> Vec<String> {
-    let Statement::Statement(statement) = statement else { return Vec::new() };
+    let statement = match statement {
+        Statement::Statement(statement) => statement,
+        Statement::Explain(explain) => return targets_of(&explain.statement),
+        Statement::CreateExternalTable(create) => return bare_name(&create.name).into_iter().collect(),
+        Statement::CopyTo(_) | Statement::Reset(_) => return Vec::new(),
+    };
     let names: Vec<&ObjectName> = match &**statement {
         ast::Statement::CreateTable(create) => vec![&create.name],
         ast::Statement::CreateView(create) => vec![&create.name],
@@ -92,7 +100,7 @@ fn targets_of(statement: &Statement) -> Vec<String> {
 }
 
 /// Returns an unqualified name, in lower case unless the name is quoted; `None` for a qualified
-/// name.
+/// name, or a name that is no identifier.
 fn bare_name(name: &ObjectName) -> Option<String> {
     let [part] = &name.0[..] else { return None };
     let ident = part.as_ident()?;

@@ -15,11 +15,12 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use tokio::runtime::{Builder, Runtime};
 
-/// Runs a future on the threads of queries, while this thread polls for signals. A signal drops the
-/// future, which cancels the kernels of its regions.
+/// Runs a future on the threads of queries, while this thread polls for signals. If a signal
+/// handler raises an exception, the future is dropped, which cancels the kernels of its regions.
 ///
 /// # Errors
-/// Raises the exception of the future or of a signal handler, such as `KeyboardInterrupt`.
+/// Raises the exception of the future, the exceptions of [`wait`], and `OSError` if no thread can
+/// be started.
 pub(super) fn run<T: Send + 'static>(
     py: Python<'_>,
     future: impl Future<Output = Result<T>> + Send + 'static,
@@ -44,7 +45,8 @@ pub(super) async fn rows(database: Database, statement: Statement) -> Result<Arr
     Ok(ArrowTable::new(schema, batches))
 }
 
-/// Returns the title and the text of each form of a statement's plan.
+/// Returns the title and the text of each form of a statement's plan. For a query, the last section
+/// has the reasons why aggregates are not claimed, if there are any.
 ///
 /// # Errors
 /// If the statement cannot be planned, or is run and fails.

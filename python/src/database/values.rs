@@ -51,7 +51,7 @@ pub(crate) fn cells(table: &Bound<'_, ArrowTable>, start: usize, stop: usize) ->
     Ok(cells)
 }
 
-/// Returns the values of a column.
+/// Returns the values of a column as objects of Python.
 fn objects<'py>(py: Python<'py>, column: &ArrayRef) -> Objects<'py> {
     macro_rules! numbers {
         ($ty:ty) => {{
@@ -142,7 +142,8 @@ fn decimals<'py, T: DecimalType>(py: Python<'py>, column: &ArrayRef) -> Objects<
     each(py, column, |row| class.call1((values.value_as_string(row),)))
 }
 
-/// Returns dates, times and durations as objects of `datetime`, which counts microseconds.
+/// Returns dates, times and durations as objects of `datetime`, which counts microseconds. Raises
+/// `TypeError` for other types.
 fn times<'py>(py: Python<'py>, column: &ArrayRef, ty: &DataType) -> Objects<'py> {
     let datetime = py.import("datetime")?;
     let span = datetime.getattr("timedelta")?;

@@ -48,8 +48,8 @@ impl From<SignedFold> for ScaledFold {
     }
 }
 
-/// Returns the column of the sum or mean of terms. The value of a group is NULL if the values of
-/// the folds `rows` add up to 0.
+/// Returns the column of the sum or mean of terms. The folds `rows` count the summed values; the
+/// value of a group is NULL if these counts add up to 0.
 pub(super) fn sum_column(
     kind: SumKind,
     number: Number,
@@ -64,7 +64,7 @@ pub(super) fn sum_column(
     }
 }
 
-/// The values of a fold that counts rows.
+/// The values of a fold that counts rows or distinct values.
 #[derive(Debug)]
 pub(super) struct CountColumn(pub(super) FoldId);
 
@@ -74,14 +74,14 @@ impl ResultColumn for CountColumn {
     }
 }
 
-/// A sum of terms, each added or subtracted; NULL if the number of rows is 0.
+/// A sum of terms, each added or subtracted; NULL if the number of summed values is 0.
 #[derive(Debug)]
 pub(super) struct SumColumn {
     /// The folds.
     pub(super) terms: Vec<SignedFold>,
     /// The number type.
     pub(super) number: Number,
-    /// Folds whose sum is the number of rows; `None` if the column has no NULL.
+    /// Folds whose sum is the number of summed values; `None` if the column has no NULL.
     pub(super) rows: Option<Vec<FoldId>>,
 }
 
@@ -98,12 +98,12 @@ impl ResultColumn for SumColumn {
     }
 }
 
-/// A sum, divided by the number of rows; NULL if that number is 0.
+/// A sum, divided by the number of summed values; NULL if that number is 0.
 #[derive(Debug)]
 pub(super) struct MeanColumn {
     /// The folds.
     pub(super) terms: Vec<SignedFold>,
-    /// Folds whose sum is the number of rows.
+    /// Folds whose sum is the number of summed values.
     pub(super) rows: Vec<FoldId>,
 }
 

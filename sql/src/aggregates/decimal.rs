@@ -42,14 +42,14 @@ pub(super) fn limb_sums(
     Ok(choices.into_iter().map(limb_sum).collect())
 }
 
-/// A sum of decimals, or the mean over the rows; NULL if the number of rows is 0.
+/// A sum of decimals, or their mean; NULL if the number of summed values is 0.
 #[derive(Debug)]
 pub(super) struct DecimalColumn {
     /// The folds of the terms, one for each combination of limbs of a term's factors.
     pub(super) terms: Vec<ScaledFold>,
     /// The scale of the sum, in decimal digits after the point.
     pub(super) scale: i8,
-    /// Folds whose sum is the number of rows.
+    /// Folds whose sum is the number of summed values.
     pub(super) rows: Vec<FoldId>,
     /// The sum itself, or the mean.
     pub(super) kind: SumKind,

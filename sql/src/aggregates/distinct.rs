@@ -1,5 +1,5 @@
 //! `count(distinct ..)`, `sum(distinct ..)`, `avg(distinct ..)`: the number, sum or mean of the
-//! distinct values of a field in a group.
+//! distinct values of an expression in a group, excluding NULL.
 
 use super::columns::{CountColumn, ScaledFold, SumKind, sum_column};
 use super::{Aggregate, AggregateCall, Family, RegionAggregate};

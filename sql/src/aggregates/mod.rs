@@ -3,8 +3,8 @@
 //! The file of a family has all code that is particular to the functions of the family. A `Family`
 //! recognizes and claims calls. A `RegionAggregate` lists the folds over the rows of the join,
 //! computes the column of the result from the folds, and writes the text in `EXPLAIN`. The file
-//! also has the expressions of the folds. `columns` and `decimal` have the columns that several
-//! families share.
+//! also has the expressions of the folds. `columns` and `decimal` have the columns of results that
+//! several families share.
 
 mod columns;
 mod count;
@@ -84,7 +84,7 @@ pub(crate) struct Family {
 
 /// A call of an aggregate function over columns of leaves.
 pub(crate) struct AggregateCall<'a> {
-    /// The call as the user wrote it.
+    /// The text of the call, with columns under the names that they have in the query.
     source_text: String,
     /// The function.
     function: &'a AggregateUDF,

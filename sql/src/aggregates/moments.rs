@@ -130,8 +130,8 @@ impl RegionAggregate for Moments {
         let product = (!self.product.is_empty()).then(|| sum(self.product.clone()));
         let count = folds.find_or_add(JoinFold::Count { valid });
         let is_integer = self.args.iter().all(|arg| arg.is_integer);
-        let name = rows.join.column(self.args[0].column).name.clone();
-        Ok(Box::new(MomentColumn { function: self.function, count, args, product, is_integer, name }))
+        let names = self.args.iter().map(|arg| rows.join.column(arg.column).name.clone()).collect();
+        Ok(Box::new(MomentColumn { function: self.function, count, args, product, is_integer, names }))
     }
 
     fn describe(&self, join: &GroupedJoin) -> String {
@@ -152,15 +152,15 @@ struct MomentColumn {
     product: Option<FoldId>,
     /// True if the arguments are integers.
     is_integer: bool,
-    /// The name of the first argument.
-    name: String,
+    /// The names of the arguments.
+    names: Vec<String>,
 }
 
 /// Sums of integers below this bound are exact.
 const MAX_EXACT: f64 = (1u64 << 53) as f64;
 
-/// The smallest accepted ratio of a sum of squared deviations to the sum of squares. Sums have a
-/// relative error of about 1e-14.
+/// The largest ratio of a sum of squared deviations to the sum of squares that is refused. Sums
+/// have a relative error of about 1e-14.
 const MIN_DEVIATION: f64 = 1e-5;
 
 /// Returns the sum of the products of deviations from means. `x` and `y` are the sums of the two
@@ -194,11 +194,11 @@ impl ResultColumn for MomentColumn {
             }
             let is_exact = self.is_integer && args.iter().all(|(_, squares)| squares[k] < MAX_EXACT);
             let mut squares = Vec::with_capacity(2);
-            for (sums, sums_of_squares) in &args {
+            for ((sums, sums_of_squares), name) in args.iter().zip(&self.names) {
                 let (sum, sum_of_squares) = (sums[k], sums_of_squares[k]);
                 let square = deviations(rows, (sum, sum), sum_of_squares, is_exact);
                 if !is_exact && square <= MIN_DEVIATION * sum_of_squares {
-                    return Err(FallbackReason::Cancellation { values: format!("`{}`", self.name) }.into());
+                    return Err(FallbackReason::Cancellation { values: format!("`{name}`") }.into());
                 }
                 squares.push(square);
             }

@@ -84,10 +84,12 @@ fn check_finite(EncodedRows { join, encoded }: EncodedRows<'_>, columns: &[LeafC
     Ok(())
 }
 
-/// Checks that `times` of a semiring distributes over `plus` for the values of the columns.
+/// Checks that `times` of a semiring distributes over `plus` for the values of the columns, without
+/// wraps and overflows.
 ///
 /// # Errors
-/// If `times` may not distribute over `plus`, or a tensor cannot be read.
+/// If `times` may not distribute over `plus`, a result may wrap or overflow, or a tensor cannot be
+/// read.
 fn check_distribution(
     EncodedRows { join, encoded }: EncodedRows<'_>,
     columns: &[LeafColumn],

@@ -86,7 +86,7 @@ impl RegionBuilder {
     }
 
     /// Returns the column of a leaf that computes an expression; adds the column if the leaf has no
-    /// such column.
+    /// such column. Key columns of leaves that outer joins pad are not used again.
     pub(crate) fn supply(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
         let existing = (0..self.leaf_exprs[leaf].len()).find(|&column| {
             self.leaf_exprs[leaf][column] == *expr && !self.is_padding_key(LeafColumn { leaf, column })
@@ -102,8 +102,8 @@ impl RegionBuilder {
         LeafColumn { leaf, column: self.leaf_exprs[leaf].len() - 1 }
     }
 
-    /// Returns whether a column has the keys of an outer join. Such a column also has values in
-    /// rows that the join adds, where the expression itself is NULL.
+    /// Returns whether a column has the keys of a leaf that an outer join pads. Such a column also
+    /// has values in rows that the join adds, where the expression itself is NULL.
     fn is_padding_key(&self, column: LeafColumn) -> bool {
         self.outers.iter().any(|outer| {
             let is = |leaf: usize, own: usize| column == LeafColumn { leaf, column: own };
@@ -159,7 +159,7 @@ impl RegionBuilder {
         Ok(())
     }
 
-    /// Returns the expression as the user wrote it.
+    /// Returns the text of an expression, with columns under the names that they have in the query.
     pub(crate) fn source_text(&self, expr: &Expr) -> String {
         self.join.with_names(expr).to_string()
     }
@@ -180,7 +180,7 @@ impl RegionBuilder {
         field
     }
 
-    /// Adds the fields of equalities, outer joins and comparisons.
+    /// Adds the fields of equalities, outer joins and comparisons, and the masks of comparisons.
     pub(super) fn add_join_fields(&mut self) -> Result<(), UnclaimedReason> {
         for (left, right, nulls) in std::mem::take(&mut self.join.equalities) {
             let nulls = match nulls {

@@ -1,5 +1,7 @@
-//! Expressions over several leaves that are not sums of products. An additional leaf has a row for
-//! each combination of the values that such expressions read, with the results of the expressions.
+//! Expressions over several leaves that are not sums of products, and conditions over several
+//! leaves that are not comparisons. An additional leaf has a row for each combination of the values
+//! that such an expression or condition reads, with the results of the expressions. Combinations
+//! that fail the condition have no row.
 
 use super::builder::RegionBuilder;
 use super::grouped_join::{ColumnInfo, Combinations, Leaf, LeafColumn, LeafRole, LeafSource, NullTreatment};
@@ -30,7 +32,8 @@ pub(super) struct ComputedLeaf {
     /// The expressions of the results, over the columns [`Combinations::column`]. Other expressions
     /// refer to result `k` as column `k` of the leaf.
     results: Vec<Expr>,
-    /// The condition or the results as the user wrote them.
+    /// The text of the condition, or of each result, with columns under the names that they have in
+    /// the query.
     texts: Vec<String>,
 }
 
@@ -45,9 +48,9 @@ impl RegionBuilder {
         Ok(())
     }
 
-    /// Splits an expression with `split`. If the split fails, replaces the parts that are neither
-    /// arithmetic, casts nor `CASE` by columns of computed leaves, and splits the result. If this
-    /// split fails, too, computes the whole expression as one column.
+    /// Splits an expression with `split`. If the split fails, replaces parts by columns of computed
+    /// leaves as [`RegionBuilder::compute_parts`] does, and splits the result. If this split fails,
+    /// too, computes the whole expression as one column.
     pub(crate) fn split_or_compute(
         &mut self,
         expr: &Expr,
@@ -65,8 +68,9 @@ impl RegionBuilder {
         })
     }
 
-    /// Replaces parts of an expression by columns of computed leaves: the parts that read several
-    /// leaves and are neither arithmetic, casts nor `CASE`.
+    /// Replaces parts of an expression by columns of computed leaves: the largest parts that read
+    /// several leaves and are neither `+`, `-`, `*`, `/`, casts nor `CASE`. In the conditions of a
+    /// `CASE`, these parts are the conjuncts that read several leaves.
     fn compute_parts(&mut self, expr: &Expr) -> Result<Expr, UnclaimedReason> {
         if leaves_of(expr).len() < 2 {
             return Ok(expr.clone());
@@ -116,7 +120,8 @@ impl RegionBuilder {
     ///
     /// # Errors
     /// If the expression is volatile or contains a subquery, if one of the leaves belongs to a
-    /// semi-join or an anti-join, or if the type of a part that reads one leaf has no order.
+    /// semi-join or an anti-join, if the type of a part that reads one leaf has no order, or if
+    /// DataFusion rejects a schema.
     pub(crate) fn compute(&mut self, expr: &Expr) -> Result<Expr, UnclaimedReason> {
         self.check_computable(expr)?;
         let (text, ty) = (self.source_text(expr), self.type_of(expr)?);

@@ -7,10 +7,11 @@ use crate::table::TensorColumn;
 /// satisfy them. Comparisons with excluding leaves are ignored, and contradictions that need
 /// several `<>` are not found.
 ///
-/// Codes are integers, so each condition bounds a difference: `a < b` is `a - b <= -1`, and a range
-/// bounds the difference of a field and a node that stands for 0. The bounds contradict each other
-/// exactly if the bounds along a cycle add up to less than 0 (Bellman). The closure of Floyd and
-/// Warshall finds such a cycle. `a <> b` is violated if `a - b` and `b - a` are both at most 0.
+/// Codes are integers, so each condition except `<>` bounds a difference: `a < b` is `a - b <= -1`,
+/// and a range bounds the difference of a field and a node that stands for 0. The bounds contradict
+/// each other exactly if the bounds along a cycle add up to less than 0 (Bellman). The closure of
+/// Floyd and Warshall finds such a cycle. A comparison `a <> b` is violated if `a - b` and `b - a`
+/// are both at most 0.
 pub(super) fn is_contradiction(join: &GroupedJoin) -> bool {
     let (ranges, modes) = ranges(join);
     let zero = join.fields.len() + modes;

@@ -158,7 +158,7 @@ pub struct Mask {
 }
 
 /// The rows of a leaf that is computed from other leaves: a row for each combination of the other
-/// leaves' values.
+/// leaves' values that passes the condition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Combinations {
     /// The columns whose distinct values are combined, as a tuple of columns for each of the other

@@ -98,8 +98,9 @@ impl FlatJoin {
         (0..plan.schema().fields().len()).map(|k| leaf_column(leaf, k)).collect()
     }
 
-    /// Flattens a plan and returns its columns. Returns `None` if the plan is not a supported join,
-    /// possibly below aliases, projections and filters.
+    /// Flattens a plan and returns its columns. Returns `None` if the plan is neither a supported
+    /// join, nor consists of aliases, projections and filters above such a join. Returns an error
+    /// if the join is supported, but one of its expressions is not.
     fn try_flatten(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, UnclaimedReason> {
         match plan {
             LogicalPlan::SubqueryAlias(alias) if can_flatten(&alias.input) => Ok(Some(self.flatten(&alias.input))),
@@ -160,8 +161,8 @@ impl FlatJoin {
         }))
     }
 
-    /// Adds an outer join, whose condition must consist of equalities between one leaf of each
-    /// side.
+    /// Adds an outer join, whose condition must consist of equalities by `=` between one leaf of
+    /// the left side and one leaf of the right side.
     fn add_outer_join(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), UnclaimedReason> {
         let refusal = || {
             let op = match join.null_equality {
@@ -202,7 +203,8 @@ impl FlatJoin {
         self.outers.iter().any(|outer| outer.padded == leaf || outer.full && outer.kept == leaf)
     }
 
-    /// Adds a condition on the rows of one leaf, which is applied before the join.
+    /// Adds a condition on the rows of one leaf, which is applied before the join. No outer join
+    /// may pad the leaf.
     fn add_leaf_condition(&mut self, leaf: usize, condition: &Expr) -> Result<(), UnclaimedReason> {
         if self.is_padded(leaf) {
             return Err(UnclaimedReason::OuterJoin(self.with_names(condition).to_string()));

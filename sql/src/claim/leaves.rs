@@ -1,8 +1,8 @@
 //! The leaves of a region: tensors that are bound unchanged, columns of inputs, or computed leaves.
 //!
 //! Leaves that read the same rows under different names share one input, which is read and encoded
-//! once. The columns that such leaves share have one domain, so equal values have equal codes. A
-//! leaf that an outer join pads has an input of its own.
+//! once. Each single column that such leaves share has one domain, so equal values have equal
+//! codes. A leaf that an outer join pads has an input of its own.
 
 use super::builder::RegionBuilder;
 use super::contradiction::is_contradiction;
@@ -247,7 +247,7 @@ fn leaf_name(plan: &LogicalPlan, leaf: usize) -> String {
     }
 }
 
-/// Returns whether kernels have a number type for `ty`.
+/// Returns whether kernels compute with numbers of type `ty` directly, which excludes decimals.
 fn is_machine_number(ty: &DataType) -> bool {
     !matches!(Number::of(ty), None | Some(Number::Decimal(_)))
 }

@@ -50,7 +50,8 @@ impl LeafOrigin {
         (LeafOrigin { rows: LeafRowsPlan::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
     }
 
-    /// Returns whether both origins give the same rows.
+    /// Returns whether both origins are known to give the same rows. Rows that depend on a volatile
+    /// expression never are.
     pub(super) fn has_same_rows(&self, other: &LeafOrigin) -> bool {
         let rows = match (&self.rows, &other.rows) {
             (LeafRowsPlan::Scan(a, p), LeafRowsPlan::Scan(b, q)) => {
@@ -150,8 +151,9 @@ fn scan_column(scan: &TableScan, k: usize) -> Expr {
     Expr::Column(Column::new(Some(scan.table_name.clone()), schema.field(index).name()))
 }
 
-/// Returns whether two plans give the same rows. Equal plans may read different tables of the same
-/// name, so the tables are compared, too.
+/// Returns whether two plans are known to give the same rows: they are equal and have no volatile
+/// expression. Equal plans may read different tables of the same name, so the tables are compared,
+/// too.
 fn have_same_rows(a: &LogicalPlan, b: &LogicalPlan) -> bool {
     let tables = |plan: &LogicalPlan| {
         let mut tables = Some(Vec::new());

@@ -14,7 +14,7 @@ pub enum UnclaimedReason {
     Planning(String),
     /// There is only one table, and it is not a tensor.
     SingleTable,
-    /// Redpoll does not compute an aggregate function.
+    /// Redpoll does not compute an aggregate function, or computes it only with arguments.
     Function(String),
     /// Two arguments of an aggregate function are from the same table; the text is the second
     /// argument.
@@ -26,10 +26,11 @@ pub enum UnclaimedReason {
         /// The modifier.
         modifier: &'static str,
     },
-    /// An expression reads columns of several tables where an expression of one table is required.
+    /// An expression reads columns of several tables, or of none, where an expression of one table
+    /// is required.
     SeveralTables(String),
-    /// A condition of an outer join, or above an outer join, is not an equality of keys of two
-    /// tables.
+    /// A condition of an outer join is not a list of equalities of keys of two tables, or a
+    /// condition above an outer join reads only a table that the join pads.
     OuterJoin(String),
     /// A key has a type, such as a float, whose values cannot be compared by their codes.
     Key {
@@ -101,7 +102,8 @@ impl fmt::Display for UnclaimedReason {
             }
             Key { expr, ty } => write!(
                 f,
-                "`{expr}` of type {ty} cannot be a key; keys are integers, decimals, texts, booleans, dates and times"
+                "`{expr}` of type {ty} cannot be a key; keys are integers, decimals of up to 38 digits, texts, bytes, \
+                 booleans, dates and times"
             ),
             Type { expr, ty } => write!(f, "redpoll does not compute {expr} of type {ty} exactly"),
             CombinedType { expr, ty } => {

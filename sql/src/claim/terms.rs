@@ -8,9 +8,9 @@
 //!
 //! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
 //! disjoint cases. Division of floats by a product becomes multiplication by the reciprocals of the
-//! product's factors. DataFusion computes every other operator that reads only one leaf. Every
-//! other operator that reads several leaves is computed for all combinations of values
-//! (`computed.rs`).
+//! product's factors, or division of factors of the same leaf. DataFusion computes every expression
+//! that reads only one leaf. Every other operator over several leaves is computed for all
+//! combinations of values (`computed.rs`).
 
 use super::join::leaves_of;
 use super::reason::UnclaimedReason;
@@ -28,7 +28,7 @@ pub(crate) struct LeafProduct {
     pub(crate) negative: bool,
     /// The factors, at most one per leaf, with their leaves.
     pub(crate) factors: Vec<(usize, Expr)>,
-    /// The factors as they were written, possibly several per leaf.
+    /// The factors as they were written, possibly several per leaf; empty for a quotient.
     parts: Vec<(usize, Expr)>,
 }
 

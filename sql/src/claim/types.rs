@@ -3,8 +3,9 @@
 
 use datafusion::arrow::datatypes::DataType;
 
-/// Returns whether equal values of the type are identical, so that the type can be a key. Equal
-/// floats may differ, because zero has two signs.
+/// Returns whether the type can be a key: codes can preserve the order of the values, and equal
+/// values are identical. Equal floats may differ, because zero has two signs. A dictionary can be a
+/// key if the type of its values can.
 pub(super) fn is_key(ty: &DataType) -> bool {
     match ty {
         DataType::Dictionary(_, value) => is_key(value),
@@ -12,7 +13,8 @@ pub(super) fn is_key(ty: &DataType) -> bool {
     }
 }
 
-/// Returns whether codes can preserve the order of the type's values.
+/// Returns whether codes can preserve the order of the type's values. Returns `false` for
+/// dictionaries, whatever the type of their values is.
 pub(crate) fn is_ordered(ty: &DataType) -> bool {
     use DataType::*;
     matches!(ty, Boolean | Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | Date32 | Date64)

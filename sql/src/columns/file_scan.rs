@@ -29,8 +29,8 @@ pub(crate) struct FileScan {
     facts: FileScanFacts,
     /// The scan of the files; `None` if all columns were kept when the scan was planned.
     source: Option<FileSource>,
-    /// The rows, which are loaded when a partition first asks for rows; `None` if the rows cannot
-    /// be kept.
+    /// The rows, which are loaded when a partition or a region first asks for rows; `None` if the
+    /// rows cannot be kept.
     loaded: Arc<OnceCell<Option<Arc<LoadedRows>>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,

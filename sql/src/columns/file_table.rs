@@ -1,7 +1,8 @@
-//! Tables of files whose columns are read once per session, when a query first needs them.
+//! Tables of files whose columns are read when a query first needs them, and then kept for later
+//! queries.
 //!
 //! The [`ColumnStore`] keeps the columns until the size or modification time of a file changes, or
-//! other entries need the memory. Files that do not fit the limit of the store are read by each
+//! other entries need the memory. Columns that do not fit the limit of the store are read by each
 //! query, as in DataFusion.
 
 use super::file_scan::{FileScan, FileScanFacts, LoadedRows};
@@ -197,8 +198,8 @@ impl FileTableData {
     }
 
     /// Returns the plan that reads the `missing` columns; `None` if these columns do not fit the
-    /// store. A file that is not Parquet is treated as text, which is parsed as a whole. So the
-    /// second read of such a file reads all columns that are not kept yet.
+    /// store. A file that is not Parquet is treated as text, which is parsed as a whole. So each
+    /// read of such a file after the first reads all columns that are not kept.
     async fn reader(
         &self,
         state: &dyn Session,
@@ -230,7 +231,8 @@ impl FileTableData {
     }
 
     /// Reads and keeps the missing columns of a scan, and returns the rows of all columns of the
-    /// scan; `None` if the columns cannot be kept.
+    /// scan. Returns `None` if the columns cannot be kept, if a column was dropped after the scan
+    /// was planned, or if the files changed while they were read.
     ///
     /// # Errors
     /// If the files cannot be read.

@@ -45,12 +45,12 @@ impl InputRows {
     }
 
     /// Returns the table from which the rows are selected; `None` if the rows do not come from one
-    /// table.
+    /// table, or the table has 2^32 rows or more.
     pub fn source(&self) -> Option<&Arc<RowSource>> {
         self.source.as_ref()
     }
 
-    /// Returns the size of the rows in bytes, excluding columns that are whole columns of a table.
+    /// Returns the size of the rows in bytes, excluding columns whose memory belongs to a table.
     pub(crate) fn bytes(&self) -> usize {
         let is_shared = |k: usize| {
             self.source.as_ref().is_some_and(|source| {

@@ -1,5 +1,6 @@
-//! Columns of tables that a session keeps in memory: columns of files, each read once, and codes of
-//! columns, each encoded once. All queries of the session share these columns and codes.
+//! Columns of tables that a session keeps in memory: columns of files, and codes of columns. All
+//! queries of the session share these columns and codes, so they are read or encoded again only
+//! after the session has dropped them.
 //!
 //! | file | contents |
 //! |---|---|

@@ -39,8 +39,8 @@ impl RowSource {
     }
 
     /// Returns the codes of columns in all rows of the table. Returns `None` if a column is
-    /// computed, if there are no rows or no columns, or if so few rows are selected that it is
-    /// cheaper to encode these rows alone.
+    /// computed, if there are no chunks or no columns, or if regions have read so few rows until
+    /// now that it is cheaper to encode the selected rows alone ([`ColumnStore::shall_encode`]).
     ///
     /// # Errors
     /// If Arrow refuses a computation.

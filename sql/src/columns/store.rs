@@ -75,7 +75,8 @@ impl ColumnCodes {
     }
 }
 
-/// The largest number of columns whose encoded rows are counted.
+/// The largest number of columns whose encoded rows are counted. At this number, all counts start
+/// again.
 const MAX_COUNTED: usize = 1024;
 
 impl ColumnStore {
@@ -201,8 +202,8 @@ impl State {
         oldest.inspect(|key| self.remove(key)).is_some()
     }
 
-    /// Reserves memory for an entry, and drops other entries to make room; returns `None` if there
-    /// is not enough memory.
+    /// Reserves memory for an entry, and drops other entries to make room; returns `None` if the
+    /// entry exceeds the capacity, or there is not enough memory.
     fn reserve(&mut self, bytes: usize, pool: &Arc<dyn MemoryPool>) -> Option<MemoryReservation> {
         let capacity = crate::memory::cache_capacity(&pool.memory_limit());
         if bytes > capacity {

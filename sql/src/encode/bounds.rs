@@ -104,7 +104,7 @@ fn max_equal_rows(codes: &[&[u64]], shape: &[u64]) -> u64 {
 }
 
 /// Returns the largest number of rows with equal codes, by a counter per combination of codes;
-/// `None` if there are far more combinations than rows.
+/// `None` if there are far more combinations than rows, and too many to be cheap.
 fn max_equal_rows_dense(codes: &[&[u64]], shape: &[u64]) -> Option<u64> {
     let rows = codes.first().map_or(0, |list| list.len());
     let counters = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;

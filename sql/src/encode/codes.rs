@@ -17,8 +17,8 @@ pub(super) struct EncodedDomain {
     pub(super) domain: Domain,
     /// The codes of each field in the rows of a leaf: field, leaf, code of each row.
     pub(super) codes: Vec<(FieldId, usize, Arc<Vec<u64>>)>,
-    /// The size of the codes and of the domain's values in bytes, excluding codes and values that
-    /// the session keeps.
+    /// The size in bytes of the domain's values, and of the codes and values of its columns that
+    /// the session does not keep.
     pub(super) bytes: usize,
     /// The codes of whole columns of tables, which the session keeps if its limit leaves room.
     pub(super) shared: Vec<Arc<ColumnCodes>>,
@@ -154,7 +154,8 @@ fn encode_tuple(
 ) -> Result<(TupleCodes, bool)> {
     let columns: Vec<usize> = tuple.iter().map(|c| c.column).collect();
     if let Some(encoded) = rows.encoding(&columns) {
-        // If the columns belong to an input, a computed leaf of this join has encoded them.
+        // If the columns belong to an input, a computed leaf of this join has encoded them, so they
+        // count as new.
         let is_new = tuple.first().is_some_and(|c| join.input(c.leaf).is_some());
         return Ok((TupleCodes::Own(encoded.clone()), is_new));
     }

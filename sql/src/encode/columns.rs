@@ -14,7 +14,7 @@ pub struct EncodedColumns {
     pub(crate) codes: Arc<Vec<u64>>,
 }
 
-/// A map from the codes of a domain to the codes of a larger domain.
+/// A map from the codes of a domain to the codes of a union of domains.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Recoding {
     /// The codes are the same.

@@ -58,8 +58,8 @@ pub(super) fn add_computed_rows(
     Ok(())
 }
 
-/// Returns the distinct values of a tuple of columns of one leaf. Adds the codes of the tuple to
-/// the rows of the leaf.
+/// Returns the distinct values of a tuple of columns of one leaf, and adds the codes of the tuple
+/// to the rows of the leaf. For a mode of a tensor, returns all coordinates of the mode.
 fn distinct_values(
     join: &GroupedJoin,
     leaves: &mut [Option<LeafRows>],

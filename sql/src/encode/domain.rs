@@ -44,7 +44,7 @@ pub(super) fn max_range(rows: usize) -> u128 {
 }
 
 impl Domain {
-    /// Returns the domain of the `size` integers from `min` on, and of NULL if `null` has a code.
+    /// Returns the domain of the `size` integers from `min` on, and of NULL if `null` is its code.
     pub(super) fn range((min, size): (i64, u64), null: Option<u64>, ty: DataType) -> Domain {
         Domain { size: size + u64::from(null.is_some()), values: DomainValues::Range { min, ty, null } }
     }
@@ -63,7 +63,7 @@ impl Domain {
         Ok(range_domain(&columns, &ty, extent).unwrap_or_else(|| integers_domain(&columns, &ty)))
     }
 
-    /// Returns the number of values.
+    /// Returns the number of values, including NULL.
     pub fn count(&self) -> u64 {
         self.size
     }
@@ -165,7 +165,8 @@ impl Domain {
         Ok(values.iter().flatten().fold(0, |sum: i128, v| sum.saturating_add(v.saturating_abs())))
     }
 
-    /// Returns the code of NULL; `None` if NULL is not in the domain.
+    /// Returns the code of NULL; `None` if NULL is not in the domain, or the values are tuples of
+    /// several columns.
     pub fn null(&self) -> Option<u64> {
         let (DomainValues::Range { null, .. } | DomainValues::List { null, .. }) = &self.values;
         *null
@@ -180,8 +181,8 @@ impl Domain {
     }
 }
 
-/// Returns the domain of integers as a range, or `None` if the range has far more integers than
-/// there are rows.
+/// Returns the domain of integers as a range: the integers below `extent`, if it is given.
+/// Otherwise, returns `None` if the range has far more integers than there are rows.
 fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Option<(Domain, Vec<Vec<u64>>)> {
     let (min, size) = match extent {
         Some(extent) => (0, extent),

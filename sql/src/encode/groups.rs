@@ -168,7 +168,8 @@ impl<'a> Groups<'a> {
         Values::from(self.layout(counts, &0, size))
     }
 
-    /// Returns the sum of a column in each group, and the fill value.
+    /// Returns the sum of a column in each group, and the fill value. Decimals are refused, because
+    /// only their limbs are summed.
     pub(super) fn sums(&self, column: &ArrayRef, number: Number, size: Option<u64>) -> Result<(Values, Scalar)> {
         Ok(match number {
             Number::Decimal(_) => return Err(unsupported(column)),

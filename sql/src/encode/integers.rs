@@ -12,7 +12,8 @@ pub(super) struct Integers {
 }
 
 impl Integers {
-    /// Returns the integers of a column, if its values are stored as integers that fit `i64`.
+    /// Returns the integers of a column; `None` if its type is neither one of [`is_integers`] nor a
+    /// decimal of 128 bits, or a decimal does not fit `i64`.
     pub(super) fn of(column: &ArrayRef) -> Option<Integers> {
         let ty = column.data_type();
         if let Some(decimals) = column.as_primitive_opt::<Decimal128Type>() {
@@ -94,7 +95,8 @@ pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>
 /// The marker that [`distinct`] uses for NULLs, which have no number.
 const NONE: u64 = u64::MAX;
 
-/// Returns whether casts convert values of a type to `i64` and back.
+/// Returns whether values of a type are encoded as `i64`. Casts convert all values of these types
+/// to `i64` and back.
 pub(crate) fn is_integers(ty: &DataType) -> bool {
     use DataType::*;
     matches!(ty, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | Boolean | Date32)

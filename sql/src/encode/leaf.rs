@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct LeafRows {
     batch: RecordBatch,
     codes: BTreeMap<FieldId, Arc<Vec<u64>>>,
-    /// The table from which the rows are selected; `None` if the rows do not come from one table.
+    /// The table from which the rows are selected, as in [`InputRows::source`].
     source: Option<Arc<RowSource>>,
     /// Tuples of columns that are encoded already.
     encodings: Vec<(Vec<usize>, Arc<EncodedColumns>)>,
@@ -37,8 +37,8 @@ impl LeafRows {
         Ok(LeafRows { source: rows.source().cloned(), ..LeafRows::new(rows.batch().project(columns)?) })
     }
 
-    /// Returns the table from which the rows of the input are selected; `None` if the rows do not
-    /// come from one table.
+    /// Returns the table from which the rows are selected, as in [`InputRows::source`]; `None` if
+    /// the rows are not those of an input.
     pub(super) fn source(&self) -> Option<&Arc<RowSource>> {
         self.source.as_ref()
     }

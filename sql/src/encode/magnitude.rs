@@ -30,7 +30,8 @@ impl EncodedJoin {
         Ok(self.float_values(join, column)?.iter().map(|v| v.abs()).sum())
     }
 
-    /// Returns the values of a column as floats, excluding NULLs.
+    /// Returns the values of a column as floats, excluding NULLs; for the values of a tensor, those
+    /// that are stored.
     ///
     /// # Errors
     /// If a tensor cannot be read, or Arrow refuses a computation.

@@ -34,7 +34,7 @@ struct SharedMode {
 }
 
 impl EncodedJoin {
-    /// Returns the request in terms of the leaf's input, if the leaf has an input.
+    /// Returns the request in terms of the leaf's input, or of the leaf itself if it has no input.
     pub fn shared_request(&self, join: &GroupedJoin, request: &TensorRequest) -> SharedRequest {
         let row_column = |column: usize| {
             let input_column = join.input_column(LeafColumn { leaf: request.leaf, column });

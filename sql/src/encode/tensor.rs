@@ -132,7 +132,7 @@ pub struct GroupCache<'a>(HashMap<SharedRequest, Groups<'a>>);
 
 /// Returns the format of a tensor with a number of entries. All levels are dense if every
 /// coordinate has an entry, such as in a table of all elements of a matrix. Otherwise the first
-/// level is dense if it has few coordinates, and the other levels are lists.
+/// level is dense if it has few coordinates, in total or per entry, and the other levels are lists.
 fn tensor_format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
     let (rank, full) = (shape.len(), is_full(shape, entries));
     let kind = |k: usize| match k {

@@ -63,8 +63,8 @@ struct QueueEntry {
     cancelled: Arc<AtomicBool>,
 }
 
-/// The time at which preparation begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The time at which preparation begins, ordered from early to late.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum StartTime {
     /// The given time, or the time when DataFusion has answered if that time is earlier.
     At(Instant),
@@ -112,9 +112,7 @@ impl BackgroundJobs {
         let is_same = |e: &&mut QueueEntry| e.version == job.version && e.key == job.key;
         if let Some(entry) = state.entries.iter_mut().find(is_same).filter(|e| !e.cancelled.load(Ordering::Relaxed)) {
             entry.senders.push(sender);
-            if let (StartTime::At(requested), StartTime::At(queued)) = (start_time, entry.start_time) {
-                entry.start_time = StartTime::At(requested.min(queued));
-            }
+            entry.start_time = entry.start_time.min(start_time);
             queue.changed.notify_all();
             return pending(entry.id);
         }
@@ -432,5 +430,19 @@ fn start_jobs(queue: &Arc<JobQueue>) {
         if std::thread::Builder::new().name("redpoll-prepare".into()).spawn(run).is_err() {
             queue.finish(id, waiting, JobOutcome::Failed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that joins a queued job starts the job at the earlier of both times.
+    #[test]
+    fn start_times_are_ordered() {
+        let early = Instant::now();
+        let late = early + Duration::from_secs(1);
+        assert_eq!(StartTime::AfterDataFusion.min(StartTime::At(late)), StartTime::At(late));
+        assert_eq!(StartTime::At(late).min(StartTime::At(early)), StartTime::At(early));
     }
 }

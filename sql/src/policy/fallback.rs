@@ -31,8 +31,7 @@ pub(crate) struct Fallback {
     pub(crate) plan: Arc<LogicalPlan>,
     /// The planner of regions below the aggregate.
     pub(crate) planner: Arc<dyn ExtensionPlanner + Send + Sync>,
-    /// True if DataFusion runs the plan without wrong values: the plan passes
-    /// [`check_outer_joins`].
+    /// True if DataFusion can run the plan: the plan passes [`check_outer_joins`].
     pub(crate) is_sound: bool,
 }
 

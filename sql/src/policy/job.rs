@@ -33,8 +33,7 @@ pub(crate) struct Job {
     pub(crate) cache: Arc<Cache>,
     /// The claimed aggregate, which DataFusion runs if the region is left to DataFusion.
     pub(crate) claimed_plan: Arc<LogicalPlan>,
-    /// The policy of claims; with `Cost`, a region that is slower than DataFusion was is not
-    /// cached.
+    /// The policy of claims; with `Cost`, a region that was slower than DataFusion is not cached.
     pub(crate) policy: Policy,
     /// The flag whose value `true` cancels the job.
     pub(crate) cancelled: Arc<AtomicBool>,
@@ -42,7 +41,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// Prepares the region and inserts it into the cache, or records in the cache why the region is
-    /// left to DataFusion. After other errors, the cache stays unchanged.
+    /// left to DataFusion. After another error, does neither.
     pub(crate) fn run(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> JobOutcome {
         // The version is taken before the rows are read, so a verdict cannot be recorded for a
         // later version.

@@ -141,7 +141,7 @@ fn column_types(context: &SessionContext, types: &[(String, String)]) -> Result<
     {
         Ok(LogicalExpr::Cast(cast)) => Ok((column.clone(), cast.field.data_type().clone())),
         _ => Err(DataFusionError::Plan(format!(
-            "column `{column}`: `{sql}` is not a type; types are such as BIGINT, DOUBLE, VARCHAR, DATE"
+            "column `{column}`: expected an SQL type such as BIGINT, DOUBLE, VARCHAR or DATE, found `{sql}`"
         ))),
     };
     types.iter().map(parse).collect()

@@ -168,15 +168,18 @@ async fn types_of_columns_can_be_given() {
     expect![[""]].assert_eq(&lines);
 }
 
-/// A folder or pattern is one table of all its files.
+/// A folder or pattern is one table of all its files, also of hidden files with the same extension.
 #[tokio::test]
 async fn folders_and_patterns_are_tables() {
-    let files: [(&str, &[u8]); 9] = [
+    let files: [(&str, &[u8]); 12] = [
         ("all/a.csv", b"id,name\n1,ann\n"),
         ("all/b.csv", b"id,name\n2,bob\n"),
         ("all/_hidden", b""),
+        ("damaged/a.csv", b"\x1f\x8b\x09\x00\x00\x00\x00\x00\x00\x03\x01\x02"),
         ("deep/x/a.TSV", b"id\tname\n1\tann\n"),
         ("deep/y/b.TSV", b"id\tname\n2\tbob\n"),
+        ("hidden/_b.csv", b"id,name\ntwo,bob\n"),
+        ("hidden/a.csv", b"id,name\n1,ann\n"),
         ("mixed/a.csv", b"id\n1\n"),
         ("mixed/b.tsv", b"id\n2\n"),
         ("packed/a.csv.gz", b""),
@@ -186,9 +189,11 @@ async fn folders_and_patterns_are_tables() {
         "all",
         "all/*.csv",
         "all/[b]*.csv",
+        "damaged",
         "deep/x",
         "deep/*/*.TSV",
         "deep",
+        "hidden",
         "mixed",
         "mixed/*.tsv",
         "all/*.parquet",
@@ -200,9 +205,11 @@ async fn folders_and_patterns_are_tables() {
         all: id name / 1 ann / 2 bob
         all/*.csv: id name / 1 ann / 2 bob
         all/[b]*.csv: id name / 2 bob
+        damaged: ../damaged/a.csv: invalid gzip header
         deep/x: id name / 1 ann
         deep/*/*.TSV: id name / 1 ann / 2 bob
         deep: id name / 1 ann / 2 bob
+        hidden: id name / 1 ann / two bob
         mixed: table `t`: the files of ../mixed/ have different extensions, such as ../mixed/a.csv and ../mixed/b.tsv; select one kind, as in `folder/*.csv`
         mixed/*.tsv: id / 2
         all/*.parquet: table `t`: ../*.parquet has no files

@@ -73,7 +73,7 @@ async fn encoded_tables_are_reserved_against_the_memory_pool() {
     assert_eq!(claims(&database, sql).await.unwrap(), 1);
     limit(&database, "2M").await;
     let message = exhausted(&database, sql).await;
-    for part in ["of a claimed region need", "bytes more", "datafusion.runtime.memory_limit", "redpoll.enabled"] {
+    for part in ["of a claimed region need", "more bytes", "datafusion.runtime.memory_limit", "redpoll.enabled"] {
         assert!(message.contains(part), "no {part} in {message}");
     }
     assert_eq!(pool(&database).reserved(), 0);

@@ -1,4 +1,4 @@
-//! The forms of each query: readable C, Notation, Assembly, and the code of each target.
+//! The forms of each query: readable C, Notation, Assembly, and the code of both tiers and of CUDA.
 
 use crate::compiler::{assembly, notation};
 use crate::engine::{Stage, StageLoops};

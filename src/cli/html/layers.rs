@@ -164,7 +164,7 @@ impl Layers {
 /// edges is moved down to the layer above its nearest reader.
 fn depths(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut depths = vec![0; count];
-    // Each pass settles at least one more node, and one pass nearly always suffices.
+    // Each pass settles at least one more node, and the first pass nearly always settles all nodes.
     for _ in 0..count {
         let mut changed = false;
         for (from, to) in edges {

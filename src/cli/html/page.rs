@@ -47,6 +47,7 @@ pub(super) struct QueryPart {
     /// The tensors that the query writes.
     pub(super) writes: Vec<WriteRow>,
     /// The way in which threads share the loops, or the reason why the query runs on one thread.
+    /// `None` for a program, and for a conversion without a schedule.
     pub(super) threads: Option<String>,
     /// The measurements, if the plan has run.
     pub(super) measured: Option<QueryMeasurements>,
@@ -66,7 +67,7 @@ pub(super) struct Decisions {
     pub(super) is_conversion: bool,
     /// The estimated cost, in steps along a list.
     pub(super) cost: f64,
-    /// The loop orders that were rejected, with their costs.
+    /// The cheapest of the rejected loop orders, with their costs.
     pub(super) rejected: Vec<(String, f64)>,
     /// The names and equations of the rules that rewrote the query.
     pub(super) rules: Vec<(&'static str, &'static str)>,
@@ -97,7 +98,7 @@ pub(super) struct WriteRow {
 /// The measurements of a query.
 pub(super) struct QueryMeasurements {
     pub(super) time: Duration,
-    /// The tier or device that ran the query.
+    /// The tier, device or interpreter whose kernel ran; `None` if no kernel ran.
     pub(super) target: Option<&'static str>,
     /// Iterations, loads, stores and bytes, where they are counted.
     pub(super) work: Option<String>,

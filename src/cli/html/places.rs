@@ -57,7 +57,8 @@ fn place(layer: &[usize], neighbours: &[Vec<usize>], widths: &[f64], middles: &m
     }
 }
 
-/// Returns the ascending numbers that are closest to the given numbers.
+/// Returns the ascending numbers with the smallest sum of squared differences from the given
+/// numbers.
 fn regression(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     // Pools of adjacent numbers with their means and counts.
     let mut pools: Vec<(f64, usize)> = Vec::new();

@@ -1,7 +1,8 @@
 //! A page as HTML: one file without scripts, whose drawings and style are inline.
 //!
-//! All texts go through `maud`, which escapes them. All elements except the void element `meta`
-//! have end tags, so that the tests can check the page with an XML parser once `meta` is closed.
+//! All texts except the style sheet go through `maud`, which escapes them. All elements except the
+//! void element `meta` have end tags, so that the tests can check the page with an XML parser once
+//! `meta` is closed.
 
 use super::drawing::{draw, query_anchor};
 use super::page::{Decisions, Page, QueryPart, ReadRow, RunMeasurements, WriteRow};
@@ -265,7 +266,7 @@ fn estimate(size: Option<Size>) -> String {
     }
 }
 
-/// Returns the true number of values.
+/// Returns the true number of values, or [`NOT_RUN`] if the number is unknown.
 fn truth(size: Option<Size>) -> String {
     match size {
         Some(Size::Exact(stored) | Size::Measured { stored, .. }) => HumanCount(stored).to_string(),

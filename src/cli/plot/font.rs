@@ -7,7 +7,7 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster
 /// The glyph of characters that the font does not have.
 const MISSING: char = '?';
 
-/// Writes a line of text.
+/// Draws a line of text.
 pub(super) fn write(page: &mut Raster, text: &Text) {
     let width = text_width(&text.text);
     let before = match text.anchor {

@@ -62,7 +62,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t = PlotKind::Pattern)]
     kind: PlotKind,
 
-    /// The longer side of the drawn area in pixels
+    /// The approximate length of the longer side of the drawn area, in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(64..=4096))]
     size: u32,
 
@@ -150,8 +150,8 @@ pub(super) fn plot(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     Ok(writeln!(out, "{}    {} of {shape} {}", file.display(), args.kind, opened.tensor.ty().dtype)?)
 }
 
-/// Returns the default name of a picture: the name of the data file without its extensions,
-/// followed by the kind.
+/// Returns the default name of a picture: the name of the data file without the extension of a
+/// compression and without the last remaining extension, followed by the kind and `.png`.
 fn default_name(file: &Path, kind: PlotKind) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
@@ -185,7 +185,7 @@ fn draw(tensor: &Tensor, args: &Args, caption: Caption<'_>) -> Result<Scene, Com
     }
 }
 
-/// Returns the modes of a pattern: the modes of the option, or else the first two modes.
+/// Returns the modes of a pattern: the modes of the option, or else the first modes, at most two.
 fn pattern_modes(modes: &[usize], rank: usize) -> Result<PatternModes, CommandFailure> {
     match (modes, rank) {
         ([], 0) => Ok(PatternModes { vertical: None, horizontal: None }),
@@ -200,14 +200,15 @@ fn pattern_modes(modes: &[usize], rank: usize) -> Result<PatternModes, CommandFa
     }
 }
 
-/// Draws a histogram of the degrees of each mode.
+/// Draws a histogram of the degrees of each given mode, or of each mode of the tensor if none is
+/// given.
 fn draw_degrees(tensor: &Tensor, modes: &[usize], caption: Caption<'_>, size: u32) -> Result<Scene, CommandFailure> {
     let rank = tensor.ty().shape.len();
     let modes: Vec<usize> = if modes.is_empty() { (0..rank).collect() } else { modes.to_vec() };
     if modes.is_empty() {
         return Err(CommandFailure::new(
             "a scalar has no degrees",
-            "a tensor with modes has an entry count for each row",
+            "plot the degrees of a tensor that has at least one mode",
         ));
     }
     // The name of the coordinates of a mode, in the plural and in the singular.

@@ -16,8 +16,8 @@ pub(super) struct PatternModes {
 }
 
 impl PatternModes {
-    /// Returns the titles of the axes: row and column for a matrix, otherwise the numbers of the
-    /// modes.
+    /// Returns the titles of the axes: `row` and `column` for a matrix that is not transposed,
+    /// otherwise the numbers of the modes.
     fn titles(self, rank: usize) -> [String; 2] {
         if rank == 2 && self == (PatternModes { vertical: Some(0), horizontal: Some(1) }) {
             return ["row", "column"].map(str::to_owned);
@@ -27,8 +27,8 @@ impl PatternModes {
     }
 }
 
-/// Minimum length of a side of a pattern in pixels, so that long and narrow matrices remain
-/// visible.
+/// Minimum length of a side of a pattern in pixels, before the side is rounded down to cells of
+/// equal size. With this minimum, long and narrow matrices remain visible.
 const SHORTEST: u32 = 48;
 /// Least size of cells that are drawn with gaps between them, in pixels.
 const SEPARATE: u32 = 8;
@@ -37,7 +37,8 @@ const SCALE: u32 = 96;
 /// Shades of a cell with one entry and of the cell with the most entries.
 const SHADES: [Colour; 2] = [[0x8f, 0xbd, 0xe8], [0x08, 0x2a, 0x5c]];
 
-/// Numbers of entries by cell. A cell covers at least one coordinate of each mode.
+/// Numbers of entries by cell. A cell covers at least one coordinate of each drawn mode, unless the
+/// mode has size 0.
 struct CellCounts {
     rows: u32,
     columns: u32,

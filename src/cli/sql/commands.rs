@@ -26,7 +26,8 @@ impl Command {
     }
 }
 
-/// The action of a command. Commands with one argument take the rest of the line as the argument.
+/// The action of a command. Commands with one argument take the rest of the line, without a final
+/// `;`, as the argument.
 enum Action {
     Help,
     End,
@@ -52,7 +53,8 @@ const COMMANDS: [Command; 10] = [
     Command {
         names: &[".open"],
         args: "NAME FILE",
-        help: "register a file as a table: .rpt, .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet, .arrow",
+        help: "register a file as a table: .rpt, .mtx, .tns, .npz, .csv, .tsv, .tab, .psv, .txt, .ndjson, .jsonl, \
+               .json, .parquet, .arrow",
         action: Action::Open,
     },
     Command { names: &[".read", "\\i"], args: "FILE", help: "run the statements of a file", action: Action::Read },

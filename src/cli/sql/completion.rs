@@ -3,6 +3,7 @@
 use super::commands::command_names;
 use super::keywords::KEYWORDS;
 use crate::sql::Database;
+use crate::sql::datafusion::sql::sqlparser::keywords::{RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_IDENTIFIER};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -63,11 +64,18 @@ impl NameCompleter {
     }
 }
 
-/// Returns whether the characters of a name require quotes in SQL. Names that are keywords are not
-/// recognized.
+/// Returns whether a name requires quotes in SQL, because of its characters or as a keyword.
 fn needs_quotes(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         || name.contains(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))
+        || is_reserved(&name.to_ascii_uppercase())
+}
+
+/// Returns whether a name in upper case is a completed keyword, or a keyword that the parser
+/// reserves in expressions.
+fn is_reserved(name: &str) -> bool {
+    let mut reserved = RESERVED_FOR_IDENTIFIER.iter().chain(RESERVED_FOR_COLUMN_ALIAS);
+    KEYWORDS.contains(&name) || reserved.any(|keyword| keyword.to_string() == name)
 }
 
 impl Completer for NameCompleter {
@@ -118,7 +126,7 @@ mod tests {
     fn names_keywords_commands_and_files_are_completed() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("data.csv"), "a\n1\n").unwrap();
-        let names = ["orders", "order_id", "UserId", "größe"].map(String::from).into_iter().collect();
+        let names = ["order", "orders", "order_id", "UserId", "größe"].map(String::from).into_iter().collect();
         let completer = NameCompleter { names, ..NameCompleter::default() };
         let history = MemHistory::new();
         let complete = |line: &str| {
@@ -126,8 +134,8 @@ mod tests {
             let replacements = pairs.into_iter().map(|pair| pair.replacement).collect::<Vec<_>>().join(" ");
             format!("{}[{replacements}]", &line[..start])
         };
-        assert_eq!(complete("SELECT ord"), "SELECT [order_id orders order]");
-        assert_eq!(complete("SELECT o.ORD"), "SELECT o.[order_id orders ORDER]");
+        assert_eq!(complete("SELECT ord"), "SELECT [\"order\" order_id orders order]");
+        assert_eq!(complete("SELECT o.ORD"), "SELECT o.[\"order\" order_id orders ORDER]");
         assert_eq!(complete("select use"), "select [\"UserId\"]");
         assert_eq!(complete("select grö"), "select [\"größe\"]");
         assert_eq!(complete("sel"), "[select]");

@@ -47,8 +47,9 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE", conflicts_with = "statements")]
     file: Option<PathBuf>,
 
-    /// The file of a table: .rpt, .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet or .arrow,
-    /// or a folder or a pattern of such files; a tensor is read from a single file
+    /// The file of a table: .rpt, .mtx, .tns, .npz, .csv, .tsv, .tab, .psv, .txt, .ndjson, .jsonl,
+    /// .json, .parquet or .arrow, or a folder or a pattern of such files; a tensor is read from a
+    /// single file
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<TableFile>,
 

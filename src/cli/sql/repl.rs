@@ -47,13 +47,13 @@ pub(super) fn repl(
     let (mut statement, mut failures) = (String::new(), 0);
     let (mut position, mut line_count) = (ScriptPosition::default(), 0);
     loop {
-        let line = match editor.readline(if statement.is_empty() { "redpoll> " } else { "    ...> " }) {
+        let action = match editor.readline(if statement.is_empty() { "redpoll> " } else { "    ...> " }) {
             Ok(line) => {
                 if statement.is_empty() {
                     position.lines = line_count;
                 }
                 line_count += 1;
-                line
+                take_line(&mut statement, &line)
             }
             Err(ReadlineError::Interrupted) => {
                 statement.clear();
@@ -61,7 +61,7 @@ pub(super) fn repl(
             }
             Err(ReadlineError::Eof) => match end_action(&statement, terminal) {
                 EndAction::End => break,
-                EndAction::Run => ";".to_owned(),
+                EndAction::Run => LineAction::Statements(std::mem::take(&mut statement) + ";"),
                 EndAction::Drop => {
                     statement.clear();
                     print_note("the statement does not end with `;` and was not run");
@@ -70,7 +70,7 @@ pub(super) fn repl(
             },
             Err(e) => return Err(failed(e)),
         };
-        let text = match take_line(&mut statement, &line) {
+        let text = match action {
             LineAction::Wait => continue,
             LineAction::Hint => {
                 print_note(
@@ -169,8 +169,7 @@ fn take_line(statement: &mut String, line: &str) -> LineAction {
         }
         Completeness::Incomplete | Completeness::OpenToken => {
             statement.push('\n');
-            // At the end of a script, `repl` adds a line `;`, even if a string is not closed.
-            if line == ";" { LineAction::Statements(std::mem::take(statement)) } else { LineAction::Wait }
+            LineAction::Wait
         }
         Completeness::Complete => LineAction::Statements(std::mem::take(statement)),
     }
@@ -216,7 +215,8 @@ mod tests {
             ("SELECT 1; -- x", statements("SELECT 1; -- x")),
             ("SELECT 'a;", LineAction::Wait),
             ("quit", LineAction::Wait),
-            ("b';", statements("SELECT 'a;\nquit\nb';")),
+            (";", LineAction::Wait),
+            ("b';", statements("SELECT 'a;\nquit\n;\nb';")),
             ("SELECT 2", LineAction::Wait),
             ("quit", LineAction::Hint),
             (".tables", LineAction::Wait),

@@ -1,6 +1,7 @@
 //! Execution, printing and timing of statements in order.
 
 use super::super::failure::CommandFailure;
+use super::super::run::median;
 use super::keywords::keyword_hint;
 use super::output::{RowStyle, print};
 use super::split::{StatementText, split_statements};
@@ -50,7 +51,7 @@ pub(super) struct ScriptPosition {
 
 /// Parses all statements of a text, and then runs them until one fails. Ctrl-C cancels the
 /// statement that is running or being printed. If the text has several statements, a failure names
-/// the failed statement and its line.
+/// the failed statement and its line, unless the text cannot be split into statements.
 pub(super) async fn run_text(
     database: &Database,
     text: &str,
@@ -311,14 +312,27 @@ async fn run(database: &Database, statement: CliStatement) -> Result<Vec<RecordB
 }
 
 /// Returns the line with the times of a statement, and with the number of its rows if `rows` is
-/// given.
+/// given. The warm times are sorted.
 fn timing_line(rows: Option<usize>, cold: Duration, warm: &[Duration]) -> String {
     let first = match rows {
         Some(rows) => format!("{rows} {} in {cold:.3?}", plural(rows as u64, "row", "rows")),
         None => format!("time: {cold:.3?}"),
     };
-    match warm {
-        [] => first,
-        warm => format!("{first}, warm {:.3?} (median of {})", warm[warm.len() / 2], warm.len()),
+    match median(warm) {
+        None => first,
+        Some(time) => format!("{first}, warm {time:.3?} (median of {})", warm.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asserts that the warm time of an even number of runs is the mean of the two middle times.
+    #[test]
+    fn warm_times_are_medians() {
+        let warm = [1, 3].map(Duration::from_secs);
+        let line = timing_line(Some(2), Duration::from_secs(5), &warm);
+        assert_eq!(line, "2 rows in 5.000s, warm 2.000s (median of 2)");
     }
 }

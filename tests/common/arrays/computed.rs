@@ -53,10 +53,10 @@ pub fn check_computed(seed: u64) -> Result<usize, String> {
     }
 }
 
-/// Describes a difference between an array and its copy without kept tensors, in values or type.
-/// Formats are compared only where they are requested, because otherwise the optimizer chooses them
-/// by cost. If redpoll rejects a requested format for the copy, the arrays are not compared in this
-/// format.
+/// Describes a difference between an array and its copy without kept tensors, in values or type, or
+/// that only one of them can be computed. Formats are compared only where they are requested,
+/// because otherwise the optimizer chooses them by cost. If redpoll rejects a requested format for
+/// the copy, the arrays are not compared in this format.
 fn difference(step: &ProgramStep, plain: &ProgramStep) -> Option<String> {
     let format = Format::csf(step.array.rank().unwrap_or_default());
     let collect = |step: &ProgramStep, is_formatted| {

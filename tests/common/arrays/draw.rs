@@ -162,7 +162,8 @@ impl OperandSource {
         self.shape(rank)
     }
 
-    /// Draws an array of small whole numbers, mostly of dtype `i64` or `f64`.
+    /// Draws an array of small whole numbers, mostly of dtype `i64` or `f64`. In a program, most
+    /// often returns an earlier result of the shape instead, if there is one.
     pub fn array(&mut self, shape: &[usize]) -> (Array, DenseArray) {
         if let Some(earlier) = self.pick_earlier(shape, None, None) {
             return earlier;
@@ -171,7 +172,8 @@ impl OperandSource {
         self.array_with_dtype(shape, prim)
     }
 
-    /// Draws an array of small whole numbers of the given dtype.
+    /// Draws an array of small whole numbers of the given dtype. In a program, most often returns
+    /// an earlier result instead, if one fits the shape and the dtype.
     pub fn array_with_dtype(&mut self, shape: &[usize], prim: Prim) -> (Array, DenseArray) {
         if let Some(earlier) = self.pick_earlier(shape, Some(prim), None) {
             return earlier;
@@ -180,14 +182,16 @@ impl OperandSource {
         self.array_in_range(shape, prim, fill, if prim.is_signed() { -3 } else { 0 }, 4)
     }
 
-    /// Draws an array that is not an earlier result.
+    /// Draws an array of small whole numbers with fill value 0. Never returns an earlier result.
     pub fn new_array(&mut self, shape: &[usize], prim: Prim) -> (Array, DenseArray) {
         let value = |v: i64| Scalar::I64(v).cast(prim).expect("a primitive");
         let least = if prim.is_signed() { -3 } else { 0 };
         self.array_with_values(shape, &value(0), &|rng| value(least + rng.below(7) as i64))
     }
 
-    /// Draws an array of numbers in `low..high`, with a fill value.
+    /// Draws an array of numbers in `low..high`, with a fill value. In a program, most often
+    /// returns an earlier result instead, of any fill value, if one fits the shape, the dtype and
+    /// the range.
     pub fn array_in_range(
         &mut self,
         shape: &[usize],
@@ -264,8 +268,9 @@ impl OperandSource {
     }
 }
 
-/// Returns whether a value is exact in a dtype, with room for products and sums of several such
-/// values. If `whole` is set, an `f64` must be a whole number. A zero must be positive.
+/// Returns whether a value is exact in a dtype and small: products and sums of several such values
+/// are exact in floats and in wide integers. The value must be a whole number, except that an `f64`
+/// may be a multiple of 1/256 unless `whole` is set. A zero must be positive.
 pub fn is_exact_in(value: f64, prim: Prim, whole: bool) -> bool {
     let (max_magnitude, steps): (f64, f64) = match prim {
         Prim::Bool => (1.0, 1.0),

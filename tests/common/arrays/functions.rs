@@ -1,4 +1,5 @@
-//! Element-wise functions, compared with the operator table at every coordinate.
+//! Element-wise functions, compared at every coordinate with the operator table or with plain
+//! arithmetic.
 
 use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};

@@ -1,4 +1,4 @@
-//! Indexing: slices, gathers and masks.
+//! Indexing: slices, gathers, masks, and differences of neighbours.
 
 use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};
@@ -121,6 +121,7 @@ enum ModeIndex {
 }
 
 /// Draws an array and indices: gathers whose shapes align, mixed with indices of other kinds.
+/// Returns the array at the indices, and the expected values.
 fn draw_gathers(draw: &mut OperandSource) -> (Array, DenseArray) {
     let shape = draw.any_nonempty_shape(1, 5);
     let (a, x) = draw.array(&shape);

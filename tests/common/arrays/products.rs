@@ -1,4 +1,5 @@
-//! Products: matrix, tensor, Kronecker, and sums of products over other semirings.
+//! Products of matrices, tensors and vectors, Kronecker products, and sums of products, also over
+//! other semirings.
 
 use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};

@@ -9,7 +9,7 @@ use redpoll::logic::{DType, FloatMode, Prim};
 use redpoll::{Array, Config, Target};
 use redpoll_optimizer::{Choice, CostThreshold};
 
-/// The groups of operations in programs. Each entry is equally likely, so that a group with several
+/// The groups of operations in programs. Each entry is equally likely, so a group with several
 /// entries is drawn more often.
 pub const GROUPS: &[&[Operation]] = &[
     functions::UNARY,
@@ -49,7 +49,7 @@ const MAX_ELEMENTS: usize = 200;
 /// Largest number of modes of a result that becomes an operand.
 const MAX_MODES: usize = 5;
 
-/// Interpreters that run small programs, in addition to machine code.
+/// Interpreters that run some small programs, in addition to machine code.
 const INTERPRETERS: [Target; 3] = [Target::LOGIC, Target::NOTATION, Target::ASSEMBLY];
 
 /// The outcome of a program.
@@ -137,7 +137,7 @@ pub(super) fn draw_program(mut choices: RecordedChoices, observer: &mut dyn FnMu
         draw.record.clear();
         let result = run_phase("drawing", || Ok(operation(draw)));
         *text += &format!("\nv{number} = {name}: {}", draw.record.join("; "));
-        operations.push((name, draw.record.iter().any(|r| r.starts_with('v'))));
+        operations.push((name, draw.record.iter().any(|record| is_result(record))));
         match result.and_then(|(array, dense)| add_result(draw, operations, array, dense)) {
             Ok(step) => {
                 observer(&step);
@@ -150,6 +150,11 @@ pub(super) fn draw_program(mut choices: RecordedChoices, observer: &mut dyn FnMu
         }
     }
     program
+}
+
+/// Returns whether a record is that of an earlier result, such as `v3` or `v3.astype(f32)`.
+fn is_result(record: &str) -> bool {
+    record.strip_prefix('v').is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Draws a configuration of the optimizer; returns it with its description.
@@ -166,8 +171,8 @@ fn draw_config(choices: &mut RecordedChoices) -> (Config, String) {
     (config, text)
 }
 
-/// Checks the shape of a result and returns its step. If the result is small and its values are
-/// exact, later operations may take the result as an operand.
+/// Checks the shape of a result and returns its step. If the result is small, its values are exact
+/// and its operation is not in [`ROUNDED`], later operations may take the result as an operand.
 fn add_result(
     draw: &mut OperandSource,
     operations: &[(&str, bool)],
@@ -233,8 +238,8 @@ fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> 
     }
 }
 
-/// Compares a result with the expected result: exactly, or within a tolerance if values are
-/// rounded.
+/// Compares a result with the expected result: exactly if the step is exact, otherwise within a
+/// tolerance.
 pub(super) fn compare(phase: &'static str, step: &ProgramStep, found: &DenseArray) -> Result<(), PhaseFailure> {
     let tolerance = match step.array.dtype().ok().and_then(|dtype| dtype.prim()) {
         _ if step.is_exact => 0.0,

@@ -64,7 +64,7 @@ pub const FOLDS: &[Operation] = folds! { 0, any_shape;
 };
 
 /// Variances and standard deviations. Single operations have dimensions of 1, 2 and 4, so that
-/// means and variances are exact. Random programs have any dimensions and compare within a
+/// means and sums of squares are exact. Random programs have any dimensions and compare within a
 /// tolerance.
 pub const MOMENTS: &[Operation] = &[
     ("var", |draw| {

@@ -9,16 +9,16 @@ use crate::text::{parse_real, quote};
 use redpoll_logic::Error;
 use std::borrow::Cow;
 
-/// Names of columns of coordinates, in lower case without `_`, `-` and spaces; `i0`, `i1`, .. are
-/// also known.
+/// Names of columns of coordinates, in lower case without `_`, `-` and spaces.
 pub(super) const COORDINATE_NAMES: &str = "source target src dst dest destination from to fromnodeid tonodeid fromid \
     toid sourceid targetid head tail row column col rows columns i j k l u v x y z node vertex node1 node2 nodea nodeb \
     vertex1 vertex2 id1 id2 user item userid itemid movieid";
 
-/// Names of columns of values.
+/// Names of columns of values, in the form of [`COORDINATE_NAMES`].
 pub(super) const VALUE_NAMES: &str = "value val values weight w rating score count distance cost capacity length";
 
-/// Returns whether the name of a column is in a list.
+/// Returns whether the name of a column is in a list, ignoring case, `_`, `-` and spaces. `i0`,
+/// `i1`, .. also belong to [`COORDINATE_NAMES`].
 pub(super) fn is_listed(names: &str, name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let plain: String =
@@ -138,7 +138,8 @@ pub(super) fn detect_columns(
     Ok(ColumnLayout { roles, dictionaries: named.into_iter().enumerate().map(dictionary).collect(), one_set })
 }
 
-/// Determines the column of values by names, or by the number of columns.
+/// Determines the column of values by names, or else by position: the column after the last column
+/// of coordinates.
 fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usize> {
     let free = |column: &usize| !coordinates.contains(column);
     if let Some(header) = &sample.header {
@@ -149,8 +150,8 @@ fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usiz
     }
     match coordinates {
         [] => (sample.columns >= 3).then_some(2),
-        // Values follow the last column of coordinates. By default, two columns of coordinates come
-        // first, which agrees with the third column above.
+        // Values follow the last column of coordinates. If the options give no columns of
+        // coordinates, two are expected, so values are in the third column.
         _ => coordinates.iter().max().map(|last| last + 1).filter(|&column| column < sample.columns),
     }
 }

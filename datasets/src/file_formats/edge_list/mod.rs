@@ -11,21 +11,24 @@
 //!   records into the same number of fields, at least two. If no delimiter does, the first
 //!   delimiter that occurs in the first record is used, or else a comma. Consecutive spaces count
 //!   as one. A semicolon is tried before a comma, because a comma may be a decimal comma.
-//! - **Header**: the first record is the header in three cases: one of its fields is not a number,
-//!   while the field below is a number; all its fields are known names of coordinates or values
-//!   (`source`, `target`, `weight`, ..); or one of its fields is a column name that the options
-//!   request. Single letters (`u`, `v`) are not known names if one of them occurs again in the next
-//!   records, because vertices have such names, too. In other cases, if the first record consists
-//!   of at least two different texts, its fields are searched in all other records. The record is
-//!   an entry if one of its fields occurs again, because most vertices have several edges;
-//!   otherwise, it is the header, as in pandas and DuckDB. [`Info::header_guess`](crate::Info)
-//!   reports such a guess.
+//! - **Header**: the first record is the header in three cases: one of its fields is neither empty
+//!   nor a number, while the field below is a number; all its fields are known names of coordinates
+//!   or values (`source`, `target`, `weight`, ..); or one of its fields is a column name that the
+//!   options request. If all fields are single letters (`u`, `v`), they are not known names if one
+//!   of them occurs again in the first 16 records, because vertices have such names, too. In other
+//!   cases, the first record is an entry, unless it is followed by a record and has at least two
+//!   fields, all different, none of which begins like a number. The fields of such a first record
+//!   are searched in all other records. The record is an entry if one of its fields occurs again,
+//!   because most vertices have several edges; otherwise, it is the header, as in pandas and
+//!   DuckDB. [`Info::header_guess`](crate::Info) reports such a guess.
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
 //!   Without such a name, they are in the third column, if there is one, unless every name in the
-//!   header is a name of coordinates. Entries of files without a column of values are `true`.
-//!   Coordinates are the columns before the values: the columns with known names if there are at
-//!   least two, otherwise all. Without a column of values, coordinates are all columns with known
-//!   names if there are at least two, otherwise the first two columns. Other columns are not read.
+//!   header is a name of coordinates. If the options give the columns of coordinates, the column
+//!   after the last of these takes the place of the third. Entries of files without a column of
+//!   values are `true`. Coordinates are the columns before the values: the columns with known names
+//!   if there are at least two, otherwise all. Without a column of values, coordinates are all
+//!   columns with known names if there are at least two, otherwise the first two columns. Other
+//!   columns are not read.
 //! - **Coordinates** are integers from 0, also written as `2.0`, or names. A column holds names if
 //!   one of its fields in the first 16 records is neither empty nor a number. If the two columns of
 //!   a square matrix share one set of vertices, and one of them holds names, both hold names. In
@@ -33,15 +36,16 @@
 //!   of appearance and returned as a [`Dictionary`].
 //! - **Shape**: a comment such as `# dims 3 4` before the first record gives the shape. The writer
 //!   adds the comment if the coordinates do not determine the shape, or if there are names. Without
-//!   the comment, two columns of coordinates are the ends of edges in one set of vertices: the
-//!   matrix is square, and names have one dictionary. With [`Vertices::PerMode`], or another number
-//!   of columns, the size of each mode is determined by its coordinates.
-//!   [`Info::separate_names`](crate::Info) reports two such columns that share no name. The comment
-//!   `# names per mode` says that the columns are different sets; the writer adds it to square
-//!   matrices with different names in each mode.
-//! - **Values** are `i64` if all are integers that fit. They are `u64` if all are nonnegative
-//!   integers below 2^64 and some exceed `i64`, and otherwise `f64`. The values of a file without
-//!   entries are `f64`.
+//!   the comment, or if it gives a square shape, two columns of coordinates are the ends of edges
+//!   in one set of vertices: the matrix is square, and names have one dictionary. With
+//!   [`Vertices::PerMode`], or another number of columns, the size of each mode is determined by
+//!   its coordinates. [`Info::separate_names`](crate::Info) reports two columns of one set that
+//!   share no name, unless a comment gives the shape. The comment `# names per mode` says that the
+//!   columns are different sets; the writer adds it to square matrices with different names in each
+//!   mode.
+//! - **Values** are `i64` if all are written as integers that fit. They are `u64` if all are
+//!   nonnegative integers below 2^64 and some exceed `i64`, and otherwise `f64`. A column of values
+//!   without entries is `f64`.
 
 mod columns;
 mod header;

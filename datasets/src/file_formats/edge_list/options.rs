@@ -23,15 +23,15 @@ pub struct EdgeListOptions {
     pub vertices: Vertices,
 }
 
-/// A guess whether the first record of an edge list is the header, for files whose columns all hold
-/// names. The record is the header unless one of its fields occurs again in the file.
-/// [`EdgeListOptions::header`] overrides the guess.
+/// A guess whether the first record of an edge list is the header, for files in which its fields
+/// may be names of columns or names of vertices. The record is the header unless one of its fields
+/// occurs again in the file. [`EdgeListOptions::header`] overrides the guess.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderGuess {
     /// The first record, quoted and shortened for messages.
     pub record: String,
-    /// A quoted field of the first record that occurs again in the file, so that the record is an
-    /// entry. `None` if no field occurs again, so that the record is the header.
+    /// A quoted field of the first record that occurs again in the file: the record is an entry.
+    /// `None` if no field occurs again: the record is the header.
     pub repeated: Option<String>,
 }
 
@@ -122,6 +122,7 @@ pub enum Weight {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ids {
     /// Detected for each column: names if one of the first records has a name, otherwise numbers.
+    /// If one of two columns with the same set of vertices holds names, both do.
     #[default]
     Detected,
     /// Names.
@@ -131,7 +132,8 @@ pub enum Ids {
 /// The sets that the vertices in two columns of coordinates belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Vertices {
-    /// One set for both columns: the matrix is square, unless the file gives its shape.
+    /// One set for both columns: the matrix is square. If a comment in the file gives a shape that
+    /// is not square, or says `names per mode`, each column has its own set.
     #[default]
     OneSet,
     /// A set per column, such as users and items.

@@ -94,7 +94,8 @@ pub(super) fn read(
     })
 }
 
-/// Returns the two columns of names that are numbered as one set, if no name occurs in both.
+/// Returns the two columns of names that are numbered as one set, if no name occurs in both;
+/// otherwise returns `None`, as for columns of numbers or of different sets.
 fn separate_names(
     columns: &ColumnLayout,
     sample: &RecordSample<'_>,
@@ -153,7 +154,8 @@ impl RecordReader<'_> {
             min_shape: vec![0; rank],
         };
         let header = usize::from(sample.header.is_some());
-        // A value is charged twice, because integers are copied when a real value follows.
+        // A value is charged twice, because all values are copied when a value of a wider type
+        // follows.
         let mut growth = Growth::new(self.memory, "entries", (rank + 2) * size_of::<u64>());
         for (line, record) in Records::new(bytes).skip(header) {
             let stored = entries.coordinates[0].len();

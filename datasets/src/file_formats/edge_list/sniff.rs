@@ -158,10 +158,11 @@ impl RecordSample<'_> {
     }
 }
 
-/// Reads the first records; returns `None` if there are none.
+/// Reads the first records and detects their form; returns `None` if there are no records.
 ///
 /// # Errors
-/// Fails if quotes are not balanced.
+/// Fails if a quoted field is not closed in its line, or is followed by other text than a
+/// delimiter.
 pub(super) fn sample_records<'a>(
     bytes: &'a [u8],
     options: &EdgeListOptions,
@@ -194,8 +195,9 @@ fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
 }
 
 /// Returns the number of columns if the first bytes of a file look like an edge list with one of
-/// the delimiters: known names of columns, or pairs of numbers. Names of vertices do not suffice,
-/// because any text with commas would match.
+/// the delimiters: records of equal length, after a header whose first name is a known name of
+/// coordinates, or with unsigned integers in the first two fields. Names of vertices do not
+/// suffice, because any text with commas would match.
 pub(super) fn edge_list_columns(start: &[u8], delimiters: &[Delimiter]) -> Option<usize> {
     // The last line may be incomplete.
     let end = start.iter().rposition(|&b| b == b'\n').map_or(start.len(), |end| end + 1);

@@ -1,5 +1,5 @@
-//! Writer of edge lists: a header, then coordinates from 0 or names, and values unless they are
-//! booleans.
+//! Writer of edge lists: comments that the reader needs, a header, then coordinates from 0 or
+//! names, and values unless they are booleans.
 
 use super::{Delimiter, Dictionary, NAMES_PER_MODE};
 use crate::content::{Content, Layout};

@@ -1,4 +1,4 @@
-//! The banner and the size line.
+//! Reader of the header: the banner and the size line.
 
 use super::MATRIX_MARKET;
 use crate::content::{Info, Layout, MAX_DIMENSION, Symmetry};
@@ -85,7 +85,8 @@ pub(super) fn missing_size_line(cursor: &TextCursor<'_>) -> LocatedFault {
 }
 
 /// Returns the number of values in an array file: all elements of the matrix, or the elements of
-/// its lower triangle.
+/// its lower triangle, without the diagonal if the matrix is skew-symmetric. Returns `None` if the
+/// number exceeds `u64`.
 fn array_entries(rows: u64, columns: u64, symmetry: Symmetry) -> Option<u64> {
     let (rows, columns) = (u128::from(rows), u128::from(columns));
     let entries = match symmetry {

@@ -3,8 +3,8 @@
 //! Specified in R. F. Boisvert, R. Pozo and K. A. Remington, *The Matrix Market Exchange Formats:
 //! Initial Design*, NISTIR 5935 (1996). Where the specification is open, the reader follows SciPy:
 //! - Keywords are case-insensitive. `double` means `real`, and `unsigned-integer` is SciPy's field
-//!   for values from 2^63.
-//! - Blank lines may appear anywhere, and comments also between and after entries.
+//!   for unsigned values.
+//! - Blank lines may appear anywhere after the banner, and comments also between and after entries.
 //! - Integers may be written as real numbers such as `3.0`. Values in a pattern are ignored.
 //! - The specification requires a symmetric file to have only the lower triangle. An entry above
 //!   the diagonal is also mirrored, so a file with both triangles yields each entry off the

@@ -178,8 +178,8 @@ fn array_entries<T: FieldValue>(
         packed.push(T::read(cursor)?);
     }
     check_count(cursor, info.stored, packed.len() as u64)?;
-    // The file has a value for each element, or for about half of the elements, so this count is at
-    // most about twice the number of values read. The exception is a skew-symmetric matrix of one
+    // The file has a value for each element, or for the elements of one triangle, so this count is
+    // at most four times the number of values read. The exception is a skew-symmetric matrix of one
     // element.
     let count = element_count(&info.shape).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
         cursor.fault(Fault::TooLarge {
@@ -192,7 +192,7 @@ fn array_entries<T: FieldValue>(
     let mut dense = memory.allocate("all elements", count).map_err(at_file)?;
     dense.resize(count, T::default());
     let mut packed = packed.into_iter();
-    // A matrix without elements may still have 2^63 columns.
+    // A matrix without elements may still have up to 2^63 - 1 columns.
     for column in 0..if count == 0 { 0 } else { columns } {
         let first = match info.symmetry {
             Symmetry::General => 0,

@@ -14,6 +14,7 @@ use crate::error::{Fault, WriteError};
 use crate::file_format::WriteOptions;
 use crate::memory::bytes_of;
 use crate::values::{Values, match_values};
+use redpoll_logic::Scalar;
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -125,12 +126,14 @@ fn check_symmetry(
     // Coordinates and index of each entry, in a hash table that reserves up to twice its size.
     options.memory.charge("a table of all entries", bytes_of(i.len(), 64))?;
     let indices: HashMap<(u64, u64), usize> = i.iter().zip(j).enumerate().map(|(k, (&i, &j))| ((i, j), k)).collect();
+    let zero = Scalar::zero(values.prim());
     for (k, (&i, &j)) in i.iter().zip(j).enumerate() {
-        let Some(&mirror) = indices.get(&(j, i)) else { return Err(asymmetry_fault(i, j)) };
-        let symmetric = match symmetry {
-            Symmetry::SkewSymmetric if i == j => false,
-            Symmetry::SkewSymmetric => are_negatives(values, k, mirror),
-            _ => values.get(k) == values.get(mirror),
+        let symmetric = match (indices.get(&(j, i)), symmetry) {
+            // An element that is not stored is zero.
+            (None, _) => values.get(k) == zero,
+            (Some(_), Symmetry::SkewSymmetric) if i == j => values.get(k) == zero,
+            (Some(&mirror), Symmetry::SkewSymmetric) => are_negatives(values, k, mirror),
+            (Some(&mirror), _) => values.get(k) == values.get(mirror),
         };
         if !symmetric {
             return Err(asymmetry_fault(i, j));

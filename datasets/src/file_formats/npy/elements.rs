@@ -1,4 +1,5 @@
-//! Conversion between bytes and the elements that follow the header.
+//! Conversion between bytes and the elements that follow the header, and from column-major to
+//! row-major order.
 
 use super::header::ByteOrder;
 use crate::error::Fault;

@@ -45,7 +45,7 @@ impl ElementType {
         ElementType::Number(prim, ByteOrder::Little)
     }
 
-    /// Returns the primitive type and its byte order.
+    /// Returns the primitive type and its byte order; fails for text.
     pub(in super::super) fn number(&self) -> Result<(Prim, ByteOrder), Fault> {
         match self {
             ElementType::Number(prim, byte_order) => Ok((*prim, *byte_order)),
@@ -368,7 +368,7 @@ mod tests {
         );
         check(
             "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-            &expect!["a dimension is too large: more than 2^64; the maximum is 9223372036854775807"],
+            &expect!["a dimension is too large: at least 2^64; the maximum is 9223372036854775807"],
         );
         check(
             "{'descr': '<f8', 'fortran_order': False, 'shape': (3",

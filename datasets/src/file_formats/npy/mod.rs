@@ -1,9 +1,9 @@
 //! NumPy, `.npy`: one dense array.
 //!
 //! Specified in NumPy Enhancement Proposal 1: a magic string, a Python dictionary of element type,
-//! order and shape, and the elements. The reader supports all dtypes of redpoll, both byte orders,
-//! and row-major and column-major order. The writer uses little-endian, row-major order.
-//! Arrays of structures, complex numbers, half-precision floats, text, dates and objects are
+//! order and shape, and the elements. The reader supports all primitive dtypes of redpoll, both
+//! byte orders, and row-major and column-major order. The writer uses little-endian, row-major
+//! order. Arrays of structures, complex numbers, half-precision floats, text, dates and objects are
 //! rejected.
 
 pub(super) mod elements;

@@ -52,7 +52,7 @@ impl<'a> Archive<'a> {
     /// Returns the name of the only array.
     ///
     /// # Errors
-    /// If the archive has no array or several.
+    /// Fails if the archive has no array or several.
     pub(super) fn single_name(&self) -> Result<String, LocatedFault> {
         let mut names = self.names();
         names.sort_unstable();
@@ -87,9 +87,7 @@ impl<'a> Archive<'a> {
         let memory = self.memory;
         self.open_array(name, |stream, header| {
             let ElementType::Text { width, .. } = header.element else {
-                return Err(Fault::malformed("the name of a sparse format", "an array of numbers")
-                    .at(array_location(name))
-                    .into());
+                return Err(Fault::malformed("a text", "an array of numbers").at(array_location(name)).into());
             };
             let payload = payload(stream, &header, memory)?;
             npy::check_length(&header, &payload).map_err(|f| f.at(array_location(name)))?;

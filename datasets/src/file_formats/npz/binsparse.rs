@@ -5,7 +5,8 @@
 //! more dimensions. A dense level has no arrays. A sparse level has an array `indices_D` for each
 //! of its dimensions `D`. A sparse level below another level also has an array `pointers_to_D` for
 //! its first dimension. Each named format (`CSR`, `COOR`, ..) stands for a list of levels. Values
-//! may be `iso`: one value for all entries. Complex values and symmetric structures are rejected.
+//! may be `iso`: one value for all entries. Complex values, and structures such as symmetries, are
+//! rejected.
 
 use super::archive::Archive;
 use super::sparse::{check_length, check_range, expand, pointers};
@@ -214,7 +215,7 @@ struct Positions {
 }
 
 impl Positions {
-    /// Returns the number of positions.
+    /// Returns the number of positions, or `None` if it exceeds `u64`.
     fn total(&self) -> Option<u64> {
         element_count(&self.dense).and_then(|below| below.checked_mul(self.count))
     }

@@ -79,7 +79,8 @@ pub(super) fn scheme(archive: &mut Archive<'_>, format: &str, data: &NpyHeader) 
     Ok(scheme)
 }
 
-/// Reads and checks the compressed modes: a proper subset of the modes without repetitions.
+/// Reads and checks the compressed modes: at least one mode and not all modes, without repetitions;
+/// none if the array has fewer than two modes.
 fn compressed_axes(archive: &mut Archive<'_>) -> Result<Vec<usize>, LocatedFault> {
     const NAME: &str = "compressed_axes";
     let rank = archive.naturals("shape", 1)?.1.len();
@@ -87,7 +88,8 @@ fn compressed_axes(archive: &mut Archive<'_>) -> Result<Vec<usize>, LocatedFault
     let once = (1..modes.len()).all(|k| !modes[..k].contains(&modes[k]));
     let fits = if rank < 2 { modes.is_empty() } else { (1..rank).contains(&modes.len()) };
     if !fits || !once || modes.iter().any(|&mode| mode >= rank as u64) {
-        let expected = format!("distinct modes, at least one and not all of the {rank} modes");
+        let expected =
+            format!("distinct modes, at least one and not all of the {rank} modes, or none if there are fewer than 2");
         return Err(Fault::malformed(expected, format!("{modes:?}")).at(Location::Array(NAME.into())));
     }
     Ok(modes.into_iter().map(|mode| mode as usize).collect())

@@ -47,8 +47,12 @@ pub(super) fn choose_layout(content: &Content, options: &WriteOptions, file: &st
         Layout::Bsr { .. } | Layout::Dia => false,
     };
     if !possible {
-        let content = format!("the layout {layout} for a tensor of {} modes in {file}", content.shape.len());
-        return Err(Fault::unsupported(content, "choose array, coordinate, or for a matrix csr or csc"));
+        let message = format!("the layout {layout} for a tensor of {} modes in {file}", content.shape.len());
+        let hint = match content.shape.is_empty() {
+            true => "choose array",
+            false => "choose array, coordinate, or for a matrix csr or csc",
+        };
+        return Err(Fault::unsupported(message, hint));
     }
     Ok(layout)
 }
@@ -159,8 +163,8 @@ impl<'a> ArchiveWriter<'a> {
         Ok(())
     }
 
-    /// Begins an array of the given number of bytes. Timestamps are the zip epoch, so equal tensors
-    /// give equal files.
+    /// Begins an array of at most the given number of bytes. Timestamps are the zip epoch, so equal
+    /// tensors give equal files.
     fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
         const HEADROOM: u64 = 1 << 20;
         let large = bytes >= u64::from(u32::MAX) - HEADROOM;

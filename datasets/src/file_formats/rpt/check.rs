@@ -12,12 +12,12 @@ const MIN_ELEMENTS: u64 = 1 << 26;
 /// Number of elements that validation may enumerate for each byte of the arrays.
 const ELEMENTS_PER_BYTE: u64 = 64;
 
-/// Checks that the number of elements that validation enumerates is in proportion to the size of
-/// the arrays. Charges the coordinates that validation collects to `memory`.
+/// Checks that the number of elements that validation enumerates is small, or in proportion to the
+/// size of the arrays. Charges the coordinates that validation collects to `memory`.
 ///
 /// A run has many elements for one entry of its arrays; elements outside of runs have one entry
-/// each. Validation enumerates the elements of tensors with padding, and of tensors whose levels
-/// allow repeated coordinates.
+/// each. Validation enumerates the elements of tensors with padding, and of tensors with a level
+/// that is neither unique nor ordered, because such a level may repeat coordinates.
 pub(super) fn check_work(ty: &TensorType, bytes: u64, memory: &Memory) -> Result<(), Fault> {
     let format = &ty.format;
     let has_runs = format.levels.iter().any(|l| level(l.kind).as_runs().is_some());

@@ -18,7 +18,7 @@ pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 /// The mark after the last message.
 pub(super) const END_OF_MESSAGES: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// The alignment of arrays in a file, in bytes.
+/// The alignment of arrays in the files that redpoll writes, in bytes.
 pub(super) const ALIGNMENT: u64 = 64;
 
 /// Number of bytes before a message: the continuation and the length.

@@ -1,4 +1,5 @@
-//! Opening of files on disk: floats are mapped into memory, all other arrays are loaded.
+//! Opening of files on disk: arrays of aligned floats are mapped into memory on systems that
+//! support this, and all other arrays are loaded.
 //!
 //! Kernels compute addresses from positions, coordinates, flags and integers, so they must see only
 //! validated elements of such arrays, even if another process changes the file. These arrays are

@@ -129,7 +129,7 @@ fn read_places(batch: &RecordBatch<'_>, prims: &[Prim], body: u64, end: u64) -> 
         let Some((ends, offset)) = starts else {
             return Err(Fault::malformed(
                 "arrays within the data",
-                format!("an array of {len} elements outside of it"),
+                format!("an array of {len} elements that exceeds the data or its buffer"),
             ));
         };
         places.push(ArrayPlace { prim, offset, len: len as u64, ends });
@@ -183,7 +183,8 @@ pub(super) fn array_of_buffer(place: &ArrayPlace, buffer: Buffer) -> Array {
     Array::new(place.prim, buffer, place.len as usize).expect("the buffer has all elements, and is aligned")
 }
 
-/// Validates the arrays, which are in the order of the columns, and returns their tensor.
+/// Validates the arrays, which are in the order of the columns, and the number of stored elements;
+/// returns the tensor of the arrays.
 pub(super) fn tensor_of_arrays(header: &FileHeader, arrays: Vec<Array>, memory: &Memory) -> Result<Tensor, Fault> {
     let ty = &header.tensor.ty;
     let bytes = arrays.iter().map(|array| array.bytes() as u64).sum();

@@ -71,7 +71,7 @@ fn fill_bits(fill: &Scalar) -> String {
     fill.flatten().iter().map(bits).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads the type of the tensor.
+/// Reads the type of the tensor, and its number of stored elements.
 pub(super) fn read_header(schema: &SchemaReader<'_>) -> Result<TensorHeader, Fault> {
     if schema.endianness() != Endianness::Little {
         return Err(Fault::unsupported("a big-endian file", "write it on a little-endian machine"));
@@ -112,7 +112,8 @@ pub(super) fn read_header(schema: &SchemaReader<'_>) -> Result<TensorHeader, Fau
     Ok(TensorHeader { ty, stored })
 }
 
-/// Returns the value that has the bits in `text`; `None` if that value does not equal `value`.
+/// Returns the value that has the bits in `text`; `None` if the text is malformed, or that value
+/// does not equal `value`. All NaNs count as equal.
 fn with_bits(value: &Scalar, text: &str) -> Option<Scalar> {
     let prims = value.dtype().prims();
     let words = text.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16).ok());

@@ -58,7 +58,7 @@ pub(super) fn write_content(content: &Content, options: &WriteOptions, out: &mut
     let format = content.default_format();
     let tensor = content.clone().into_tensor(Some(format));
     let tensor = tensor.map_err(|e| Fault::unsupported(e.to_string(), "choose another storage format"))?;
-    write(&tensor, &WriteOptions { layout: None, ..options.clone() }, out)
+    write(&tensor, options, out)
 }
 
 fn schema_message(schema: &Schema) -> Vec<u8> {

@@ -53,6 +53,11 @@ def from_numpy(value: NDArray[Any], *, copy: bool = False) -> Array:
     return current_session().array(tensor)
 
 
+def contiguous(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values as a contiguous array in native byte order, copied only if they are not."""
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+
+
 def to_numpy(tensor: _core.Tensor) -> NDArray[Any]:
     """Return the elements of a tensor as a NumPy array, which is read-only and shares the memory of
     a dense tensor."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._session import current_session
+from .numpy import contiguous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
         matrix.sum_duplicates()
     if matrix.ndim == 1:
         return _from_coo(matrix.tocoo(), unsorted)
-    data = np.ascontiguousarray(matrix.data, matrix.data.dtype.newbyteorder("="))
+    data = contiguous(matrix.data)
     levels = [[], [matrix.indptr, matrix.indices]]
     tensor = _core.Tensor(matrix.shape, data.dtype.name, 0, matrix.format, levels, [data])
     return current_session().array(tensor)
@@ -91,7 +92,7 @@ def from_coordinates(coords: Sequence[NDArray[Any]], data: NDArray[Any], shape: 
     columns = [np.ascontiguousarray(column, index) for column in coords]
     ends = np.array([0, len(data)], np.int32 if len(data) < 2**31 else np.int64)
     levels = [[ends, columns[0]], *([column] for column in columns[1:])]
-    data = np.ascontiguousarray(data)
+    data = contiguous(data)
     tensor = _core.Tensor(shape, data.dtype.name, fill_value, "coo", levels, [data])
     return current_session().array(tensor)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core
 from .._session import current_session
+from .numpy import contiguous
 from .scipy import ascends, from_coordinates
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def from_sparse(array: Any) -> Array:
         raise TypeError(f"redpoll has no dtype for the elements, which are of {array.dtype}")
     fill = array.fill_value.item()
     if isinstance(array, sparse.GCXS) and array.ndim == 2 and _compressed_ascends(array):
-        data = np.ascontiguousarray(array.data)
+        data = contiguous(array.data)
         format = "csr" if tuple(array.compressed_axes) == (0,) else "csc"
         levels = [[], [_signed(array.indptr), _signed(array.indices)]]
         return current_session().array(_core.Tensor(array.shape, data.dtype.name, fill, format, levels, [data]))

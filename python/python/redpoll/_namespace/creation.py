@@ -106,7 +106,7 @@ def full(
         <redpoll.Array shape=(1000, 1000) float64 fill=2.5 lazy>
     """
     _check_device(device)
-    if isinstance(fill_value, Array):
+    if isinstance(fill_value, (Array, np.bool, np.integer, np.float32)):
         dtype = fill_value.dtype if dtype is None else dtype
         fill_value = fill_value.item()
     if dtype is None:
