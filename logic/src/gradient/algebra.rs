@@ -86,3 +86,16 @@ pub(super) fn rename(expr: Expr, new_name: impl Fn(&Field) -> Option<Field>) -> 
         expr.info().fields.iter().map(|field| new_name(field).unwrap_or_else(|| field.clone())).collect();
     if names == expr.info().fields { Ok(expr) } else { expr.relabel(names) }
 }
+
+/// Returns the expressions that the names of a row stand for.
+pub(super) fn row_names<'e>(args: &'e [Expr], result: &'e Expr, g: &'e Expr) -> Vec<(&'static str, &'e Expr)> {
+    let names = [("g", Some(g)), ("r", Some(result)), ("x", args.first()), ("y", args.get(1))];
+    names.into_iter().filter_map(|(name, expr)| Some((name, expr?))).collect()
+}
+
+/// Sums the tangent or cotangent of a node over the fields that one of its arguments lacks.
+pub(super) fn reduce_to(value: Expr, node: &Expr, arg: &Expr) -> Result<Expr, Error> {
+    let kept = &arg.info().fields;
+    let lost: Vec<_> = node.info().fields.iter().filter(|field| !kept.contains(field)).cloned().collect();
+    sum_over(value, &lost, node.info())
+}

@@ -1,6 +1,6 @@
 //! The weights of folds and scans: the derivative of a fold by each folded value.
 
-use super::algebra::{build, sum_over};
+use super::algebra::{build, size_of, sum_over};
 use super::{Ties, is_float};
 use crate::error::Error;
 use crate::expr::{Expr, Node};
@@ -53,7 +53,7 @@ fn extreme_weight(fold: &Expr, g: &Expr, ties: Ties) -> Result<Expr, Error> {
         Ties::First => {
             let mut number = Expr::number(0i64);
             for field in fields {
-                let size = Expr::number(super::algebra::size_of(arg.info(), field)? as i64);
+                let size = Expr::number(size_of(arg.info(), field)? as i64);
                 let names = [("n", &number), ("size", &size), ("at", &Expr::coordinate(field.clone()))];
                 number = build("(+ (* n size) at)", &names)?;
             }
@@ -75,7 +75,7 @@ pub(super) fn pull_scan(scan: &Expr, g: Expr) -> Result<Expr, Error> {
     check_scan(op)?;
     // A value is part of the sums from its own coordinate on.
     if !g.info().fields.contains(field) {
-        let size = Expr::number(super::algebra::size_of(scan.info(), field)? as f64);
+        let size = Expr::number(size_of(scan.info(), field)? as f64);
         return build("(* g (- n at))", &[("g", &g), ("n", &size), ("at", &Expr::coordinate(field.clone()))]);
     }
     Expr::scan(op.clone(), g.reverse(field.clone())?, field.clone())?.reverse(field.clone())

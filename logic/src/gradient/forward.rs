@@ -1,11 +1,11 @@
 //! Forward mode: tangents from the leaves to the root.
 
-use super::algebra::{build, rename, sum, sum_over, with_fields};
+use super::algebra::{broadcast_to, build, rename, row_names, size_of, sum, with_fields};
 use super::folds::{check_scan, push_fold};
 use super::inline::expand;
 use super::maps::push_index;
 use super::rows::derivatives;
-use super::{Ties, algebra, has_floats};
+use super::{Ties, has_floats};
 use crate::error::Error;
 use crate::expr::{Expr, Node};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ pub fn pushforward(root: &Expr, directions: &[(Expr, Expr)], ties: Ties) -> Resu
     let mut pass = ForwardPass { directions, ties, tangents: FxHashMap::default() };
     let zero = || Expr::literal(0.0).cast(&root.info().dtype);
     let tangent = pass.tangent(&expanded)?.map_or_else(zero, Ok)?;
-    algebra::broadcast_to(tangent, root.info())
+    broadcast_to(tangent, root.info())
 }
 
 struct ForwardPass<'d> {
@@ -71,7 +71,7 @@ impl ForwardPass<'_> {
             Node::Aggregate { .. } => push_fold(e, &tangent, self.ties)?,
             Node::Scan { op, field, .. } => {
                 check_scan(op)?;
-                let size = algebra::size_of(e.info(), field)?;
+                let size = size_of(e.info(), field)?;
                 Expr::scan(op.clone(), with_fields(tangent, [(field.clone(), size)])?, field.clone())?
             }
             Node::Relabel { arg, fields } => {
@@ -82,17 +82,4 @@ impl ForwardPass<'_> {
             _ => tangent,
         }))
     }
-}
-
-/// Returns the expressions that the names of a row stand for.
-pub(super) fn row_names<'e>(args: &'e [Expr], result: &'e Expr, g: &'e Expr) -> Vec<(&'static str, &'e Expr)> {
-    let names = [("g", Some(g)), ("r", Some(result)), ("x", args.first()), ("y", args.get(1))];
-    names.into_iter().filter_map(|(name, expr)| Some((name, expr?))).collect()
-}
-
-/// Sums the tangent or cotangent of a node over the fields that one of its arguments lacks.
-pub(super) fn reduce_to(value: Expr, node: &Expr, arg: &Expr) -> Result<Expr, Error> {
-    let kept = &arg.info().fields;
-    let lost: Vec<_> = node.info().fields.iter().filter(|field| !kept.contains(field)).cloned().collect();
-    sum_over(value, &lost, node.info())
 }

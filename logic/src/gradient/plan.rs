@@ -1,6 +1,6 @@
 //! Gradients of plans: the queries of a plan, followed by queries of derivatives.
 
-use super::algebra::{rename, sum, with_fields};
+use super::algebra::{rename, size_of, sum, with_fields};
 use super::{Ties, is_float, pullback};
 use crate::error::Error;
 use crate::expr::{Expr, Node};
@@ -158,7 +158,7 @@ fn to_modes(cotangent: Expr, fields: &[Field]) -> Result<Expr, Error> {
     for (k, field) in fields.iter().enumerate() {
         let first = first(field).expect("the field is one of the fields");
         if first < k {
-            let size = super::algebra::size_of(&sizes, field)?;
+            let size = size_of(&sizes, field)?;
             value = with_fields(value, [(modes[k].clone(), size)])?;
             let [a, b] = [first, k].map(|k| Expr::coordinate(modes[k].clone()));
             let is_diagonal = Expr::mapjoin(Builtin::Eq, [a, b])?;

@@ -1,8 +1,7 @@
 //! Reverse mode: cotangents from the root to the leaves.
 
-use super::algebra::{broadcast_to, build, rename, sum};
+use super::algebra::{broadcast_to, build, reduce_to, rename, row_names, sum};
 use super::folds::{fold_weight, pull_scan};
-use super::forward::{reduce_to, row_names};
 use super::inline::expand;
 use super::maps::{FreshFields, pull_index};
 use super::rows::derivatives;
