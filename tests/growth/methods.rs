@@ -3,7 +3,7 @@
 use crate::operands::Operands;
 use redpoll::logic::op::Builtin;
 use redpoll::logic::{Format, Prim};
-use redpoll::{Array, Overlap, index};
+use redpoll::{Array, Overlap, index, wrt};
 
 /// A use of a method: the method's name, possibly with a variant, and a function that calls the
 /// method.
@@ -187,6 +187,15 @@ pub(crate) const METHODS: &[Method] = methods! {
     "chunks" x x.a.chunks(4, 0);
     "chunks sum" x x.a.chunks(4, 0).sum(1);
     "eye" x x.session.eye(64, 64, 0, Prim::F64);
+    "jvp" x x.session.jvp(&x.a.square(), [(&x.a, &x.b)]);
+    "grad" x {
+        let [gradient] = x.session.grad(&x.a.multiply(&x.b).sum(..), [&x.a]);
+        gradient
+    };
+    "grad in pattern" x {
+        let [gradient] = x.session.grad(&x.a.exp().sum(..), [wrt(&x.a).in_pattern()]);
+        gradient
+    };
     "zeros" x x.session.zeros([x.rows, x.columns], Prim::F64).add(&x.a);
     "full" x x.session.full([x.rows, x.columns], 3.0).multiply(&x.a);
     "ones" x x.session.ones([x.rows, x.columns], Prim::F64).add(&x.a);

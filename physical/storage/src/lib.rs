@@ -193,7 +193,8 @@ impl Tensor {
 
     /// Copies to the host the arrays that give the number of positions before a coordinate of the
     /// outermost level. These are the arrays of that level, all arrays of positions, such as the
-    /// ends of lists, and all bit maps. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
+    /// ends of lists, and all bit maps. Loads all arrays that are in a file, as [`Tensor::fetch`]
+    /// does.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].
