@@ -133,7 +133,8 @@ pub(crate) fn einsum<'py>(
     let (sum, product) = (sum.find()?, product.find()?);
     let is_product = product == Op::Builtin(Builtin::Mul);
     let result = first.session().einsum_with(spec, &arrays, sum, product);
-    // The fill values of operands of other operators are assumed to be annihilators.
+    // If `product` is not multiplication, the fill values of the operands are assumed to be
+    // annihilators of `product`.
     if is_product {
         for (operand, array) in bounds.iter_mut().zip(&arrays) {
             *operand = factor(array, *operand, &result);

@@ -105,6 +105,18 @@ def test_pagerank(weighted):
         rp.graph.pagerank(rp.sample("karate"), tolerance=0.0, max_rounds=3)
 
 
+@pytest.mark.parametrize("fill", [np.inf, 5.0, -1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fill_values_are_no_edges_of_pagerank(weighted, fill):
+    weights = np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
+    expected = rp.graph.pagerank(weights, weighted=weighted)
+    array = rp.full((3, 3), fill)
+    for i, j in np.argwhere(weights):
+        array[int(i), int(j)] = weights[i, j]
+    assert array.fill_value == fill
+    np.testing.assert_allclose(np.asarray(rp.graph.pagerank(array, weighted=weighted)), np.asarray(expected))
+
+
 def test_graphs_are_square_and_have_the_source():
     with pytest.raises(ValueError, match="square"):
         rp.graph.components(rp.zeros((2, 3)))

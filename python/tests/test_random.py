@@ -1,7 +1,7 @@
 """Random expressions, compared with NumPy: elements, shapes, dtypes and fill values.
 
-`REDPOLL_EXAMPLES` sets the number of expressions, and another `REDPOLL_SEED` gives other
-expressions.
+`REDPOLL_EXAMPLES` sets the number of expressions for each mode and float mode, and another
+`REDPOLL_SEED` gives other expressions.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::sql::unparser::expr_to_sql;
 use std::iter;
 
-/// Adds the comparisons of texts with numbers in a plan to an error of a cast, which is most often
-/// that of a text that is no number. Other errors, and errors of plans without such a comparison,
-/// are returned unchanged.
+/// If a cast failed, adds to the error a description of each comparison of a text with a number in
+/// the plan. Most often, the cast failed because a text is no number. Other errors, and errors of
+/// plans without such a comparison, are returned unchanged.
 pub(crate) fn with_comparisons(error: DataFusionError, plan: &LogicalPlan) -> DataFusionError {
     let DataFusionError::ArrowError(cause, _) = error.find_root() else { return error };
     let ArrowError::CastError(text) = &**cause else { return error };
@@ -33,8 +33,8 @@ pub(crate) fn with_comparisons(error: DataFusionError, plan: &LogicalPlan) -> Da
     DataFusionError::Execution(format!("{text}; {}", comparisons.join("; ")))
 }
 
-/// Describes the comparisons of a text with a number by binary operators, in a plan and its
-/// subqueries.
+/// Describes the comparisons of a text with a number by binary operators and by the keys of joins,
+/// in a plan and its subqueries.
 fn mixed_comparisons(plan: &LogicalPlan) -> Result<Vec<String>> {
     let mut found = Vec::new();
     plan.apply_with_subqueries(|node| {

@@ -59,13 +59,14 @@ pub enum Error {
         /// The mistake.
         message: String,
     },
-    /// A library panicked on its input, which is most often a damaged file, or a check found a
-    /// defect in an Arrow file. The fault of the author of the file, or of the library.
+    /// An input cannot be read, most often because its file is damaged: a library panicked, the
+    /// reader of Parquet or JSON returned an error, or a check found a defect in an Arrow file. The
+    /// fault of the author of the file, or of the library.
     #[error("{input} cannot be read and is probably damaged: {cause}")]
     Damaged {
         /// The input.
         input: String,
-        /// The message of the panic, or the defect.
+        /// The message of the panic or of the reader, or the defect.
         cause: String,
     },
     /// A quoted value of delimited text never ends, so that the reader would take the rest of the

@@ -18,7 +18,8 @@ pub(super) struct FieldPool {
 pub(super) struct GeneratedFields {
     /// Names of the slots of plain terms, by slot and size.
     slots: RefCell<FxHashMap<(usize, u64), Field>>,
-    /// Names of the fields of folds in plain terms, by number in the term and size.
+    /// Names of the fields of folds in plain terms. The key is the number of the field within its
+    /// term, and its size.
     bound: RefCell<FxHashMap<(usize, u64), Field>>,
     /// Names of the fields of folds in other terms, by number.
     numbered: RefCell<FxHashMap<usize, Field>>,

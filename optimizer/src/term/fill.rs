@@ -3,8 +3,9 @@
 use redpoll_logic::op::{Op, Signature};
 use redpoll_logic::{DType, FloatMode, Scalar};
 
-/// Returns the fill of an operator's result, and whether the result is full. Each argument is given
-/// by its fill, and by whether it is full: then none of its values counts as its fill.
+/// Returns the fill of an operator's result, and whether the result is full. Each argument is a
+/// pair of its fill and a flag. The flag is true if the argument is full, which means that none of
+/// its values counts as the fill.
 pub(crate) fn call_fill<'t>(
     op: &Op,
     signature: &Signature,
@@ -19,8 +20,8 @@ pub(crate) fn call_fill<'t>(
     {
         return (decided, false);
     }
-    // If the operator faults on the fills, the result never takes its fill; the plan's constructors
-    // reject all other cases.
+    // The constructors of plans reject an operator that faults on its fills. So if the operator of
+    // a term faults here, the result never takes its fill, and any value will do.
     (op.eval_in(&fills, mode).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
 }
 

@@ -38,7 +38,7 @@ statuses! {
         "an array exceeds the memory limit or the memory of the machine; raise the limit or request a sparser format";
     /// The caller asked to stop.
     Cancelled = 2, "cancelled", "the caller cancelled it";
-    /// A position or coordinate does not fit the width of its array.
+    /// The number of positions of a level does not fit the width of its `ptr` array.
     PositionOverflow = 3, "position_overflow", "a result has more positions than its arrays can count";
     /// A checked operator overflowed.
     CheckedOverflow = 4, "checked_overflow",

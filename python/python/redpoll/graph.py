@@ -1,8 +1,9 @@
 """Graph algorithms over adjacency matrices.
 
 An element `a[i, j]` that differs from the fill value is an edge from `i` to `j`. Vertices are
-numbered from 0. The searches are programs with explicit loops (`programs/` of the repository),
-which visit only the edges of their frontiers.
+numbered from 0. The searches are programs with explicit loops (`programs/` of the repository). A
+round that pushes visits only the edges of its frontier, and a round that pulls visits the edges
+into unvisited vertices.
 """
 
 from __future__ import annotations
@@ -195,8 +196,10 @@ def pagerank(
     count = array.shape[0]
     if count == 0:
         return redpoll.zeros((0,))
-    edges = array if weighted else array != array.fill_value
-    edges = edges.astype(redpoll.float64)
+    is_edge = array != array.fill_value
+    edges = (array if weighted else is_edge).astype(redpoll.float64)
+    if weighted and array.fill_value != 0:
+        edges = redpoll.where(is_edge, edges, 0.0)
     weights = redpoll.sum(edges, axis=1)
     ends = weights == 0
     share = redpoll.where(ends, 0.0, 1.0 / redpoll.where(ends, 1.0, weights))

@@ -1,5 +1,5 @@
-//! Binary images: erosion, masked histograms and edges, over bytes, words of bits and runs, in
-//! original size and magnified.
+//! Binary images, in original size and magnified: erosion over bytes, words of bits and runs;
+//! masked histograms over bytes, bit maps and runs; edges over bytes, lists and runs.
 
 use super::{describe, require, text};
 use crate::data::dense_of;

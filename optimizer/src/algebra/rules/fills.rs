@@ -1,4 +1,5 @@
-//! A rule that splits a fold into a fold of the values that differ from the fill, and the fills.
+//! A rule that splits a fold in two: one part folds the values that differ from the fill, the other
+//! combines the fills.
 //!
 //! If the fill changes the result of a fold, the loops visit the fills, or at least runs of fills.
 //! The rule folds only the values that differ from the fill, and counts these values. The loops of

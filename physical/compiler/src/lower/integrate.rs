@@ -62,11 +62,12 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<Integrate
     Some(IntegratedBody { body: repeat_writes(cx, nest, &nest.body, &|_| false)?, coordinate: round })
 }
 
-/// Returns the body with each write repeated as often as the loop has rounds. Returns `None` if a
-/// write cannot be repeated, or not separately from others, if a round reads what an earlier one
-/// wrote, or if the body has a `while` or a swap. The body must not depend on the index, except in
-/// the coordinates of pairs. Three sorts of writes stay as they are: `excluded` writes, writes to
-/// tensors that the body declares, and writes whose repetition changes nothing.
+/// Returns the body with each write repeated as often as the loop has rounds. Returns `None` in
+/// four cases: a write cannot be repeated, writes of one tensor cannot be repeated separately, a
+/// round reads a value that an earlier round wrote, or the body has a `while` or a swap. The body
+/// must not depend on the index, except in the coordinates of pairs. Three sorts of writes stay as
+/// they are: `excluded` writes, writes to tensors that the body declares, and writes whose
+/// repetition changes nothing.
 pub(crate) fn repeat_writes(
     cx: &mut Cx<'_>,
     nest: &LoopletNest,

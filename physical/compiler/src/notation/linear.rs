@@ -1,6 +1,6 @@
 //! Linear forms of subscripts, `a*i + invariant`, and their conversion from and to expressions.
 //!
-//! Lowering reads from a [`Linear`] which loop resolves a subscript, with which shift and stride.
+//! Lowering uses a [`Linear`] to find the loop that resolves a subscript, and the shift and stride.
 //! Passes compare subscripts as [`Linear`] forms, so equal sums that are written differently are
 //! equal.
 
@@ -18,7 +18,8 @@ pub enum Atom {
 }
 
 /// The form `constant + sum of coefficient * atom`. Terms are sorted by atom and have non-zero
-/// coefficients, so two forms with the same value for all atoms compare equal.
+/// coefficients, so two forms compare equal if they have equal values for every assignment of
+/// values to the atoms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Linear {
     /// Atoms and their coefficients.

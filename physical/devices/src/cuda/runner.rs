@@ -13,8 +13,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Maximum number of elements that one block moves for the kernel `stitch.cu`. Longer pieces are
-/// split, so that blocks share the work.
+/// Maximum number of elements of one move of the kernel `stitch.cu`; a block carries out one move
+/// after another. Longer pieces are split into several moves, so that blocks share the work.
 const MAX_MOVE_ELEMENTS: usize = 1 << 16;
 
 /// A grid compiled for a device.

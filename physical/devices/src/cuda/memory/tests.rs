@@ -88,7 +88,8 @@ fn transfers_are_cancelled_between_pieces() {
     assert!(!pool.has_input(&large) && pool.locked().used == 0, "the allocation was freed");
 }
 
-/// Poisoned memory differs from the results of kernels.
+/// New memory holds the poison only if poisoning is turned on, and fill values replace the poison.
+/// As an `f64` and as an `i64`, the poison is a large number, unlike most results.
 #[test]
 fn poisoned_memory_differs_from_results() {
     let host = Host::with_memory(usize::MAX);

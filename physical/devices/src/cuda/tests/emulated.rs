@@ -1,7 +1,6 @@
 //! Tests that generated text gives the bits of the other backends. The text is compiled as C++ for
-//! the host, and runs with a context for each thread.
-//!
-//! The memory model and the scheduling of a device are not tested here.
+//! the host. Each thread of a block runs as a coroutine with its own stack. The memory model and
+//! the scheduling of a device are not tested here.
 
 use super::PROGRAMS;
 use crate::cuda::block::{teams, threads};
@@ -182,7 +181,8 @@ impl DeviceKernel for EmulatedKernel {
         let start = Instant::now();
         let (host, entry, argument) = (self.host.clone(), entry_name(self.number), *argument);
         let teams = teams(shape.lanes);
-        // Threads beyond the last team are started, too, as on a device.
+        // Threads beyond the last team are always started. A device starts such threads only if the
+        // last block is not full.
         let blocks = ((shape.teams + 1).div_ceil(teams), threads(shape.lanes), shape.share * teams);
         let launched = std::thread::spawn(move || host.start(&entry, &argument, blocks));
         while !launched.is_finished() {
@@ -538,8 +538,8 @@ fn intersections_agree_on_the_host() {
     check_drafts(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// Programs give the interpreter's bits for inputs of all formats, with every level inside every
-/// other level.
+/// Programs give the interpreter's bits if the first input has any concordant, unsplit format. Each
+/// format is tested with one program, and every general level kind occurs inside every other.
 #[test]
 fn inputs_of_all_formats_agree_on_the_host() {
     let programs = [

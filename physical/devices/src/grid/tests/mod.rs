@@ -65,8 +65,8 @@ fn launch_until(
 }
 
 /// Runs a program; `by` is `(len, teams, seed)`. Each parameter of the program is `len`. Shared
-/// windows have `len` elements, windows of rounds have one element for each round, and the others
-/// have capacity for `len` elements.
+/// windows have `len` elements, windows of rounds and of sections have one element for each round,
+/// and windows of chunks, measured buffers and teams have capacity for `len` elements.
 pub(super) fn run(
     program: &GridProgram,
     inputs: &[ArrowBuffer],
