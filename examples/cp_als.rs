@@ -27,7 +27,7 @@ fn main() -> Result<(), Error> {
             // Gram matrix of that Khatri-Rao product.
             let [b, c] = [1, 2].map(|next| &factors[(mode + next) % 3]);
             let product = session.einsum(spec, [&tensor, b, c]);
-            let solution = product.matmul(inverse(b.t().matmul(b) * c.t().matmul(c))?);
+            let solution = product.matmul(inverse(&(b.t().matmul(b) * c.t().matmul(c)))?);
             solution.compute()?;
             factors[mode] = solution;
         }
@@ -41,8 +41,8 @@ fn main() -> Result<(), Error> {
 }
 
 /// Inverts a Gram matrix, with 1e-9 added to its diagonal, by Newton's iteration.
-fn inverse(gram: Array) -> Result<Array, Error> {
-    let gram = &gram + 1e-9 * gram.session().eye(RANK, RANK, 0, Prim::F64);
+fn inverse(gram: &Array) -> Result<Array, Error> {
+    let gram = gram + 1e-9 * gram.session().eye(RANK, RANK, 0, Prim::F64);
     gram.compute()?;
     let mut inverse = &gram / gram.square().sum(..);
     for _ in 0..80 {

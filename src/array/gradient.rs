@@ -25,10 +25,11 @@ pub struct WithRespectTo {
 /// Names an array by which a derivative is taken.
 ///
 /// ```
+/// use redpoll::logic::Format;
 /// use redpoll::{Session, wrt};
 ///
 /// let session = Session::default();
-/// let a = session.coo([2, 2], [([0, 1], 3.0)])?;
+/// let a = session.triples([2, 2], Format::csr(), [([0, 1], 3.0)]);
 /// let loss = (&a + 1.0).square().sum(..);
 /// let [all] = session.grad(&loss, [&a]);
 /// let [stored] = session.grad(&loss, [wrt(&a).in_pattern()]);

@@ -27,9 +27,12 @@ pub(crate) struct NamedFile {
     pub(crate) path: PathBuf,
     /// The reader, if the statement names one.
     pub(crate) reader: Option<RowReader>,
-    /// The names of columns with the SQL types that the statement gives them.
-    pub(crate) types: Vec<(String, String)>,
+    /// The types that the statement gives to columns.
+    pub(crate) types: SqlTypes,
 }
+
+/// Names of columns with types in SQL, such as `BIGINT`.
+type SqlTypes = Vec<(String, String)>;
 
 /// The functions that read a file, with their readers.
 pub(super) const FUNCTIONS: [(&str, RowReader); 3] = [
@@ -134,7 +137,7 @@ impl VisitorMut for FileFinder {
 ///
 /// # Errors
 /// If a text is not a type.
-fn column_types(context: &SessionContext, types: &[(String, String)]) -> Result<ColumnTypes> {
+fn column_types(context: &SessionContext, types: &SqlTypes) -> Result<ColumnTypes> {
     let state = context.state();
     let parse = |(column, sql): &(String, String)| match state
         .create_logical_expr(&format!("CAST(NULL AS {sql})"), &DFSchema::empty())
@@ -149,11 +152,7 @@ fn column_types(context: &SessionContext, types: &[(String, String)]) -> Result<
 
 /// Returns the path, the reader, and the types of columns of a call of a function that reads a
 /// file.
-fn read_call(
-    function: &str,
-    mut reader: RowReader,
-    args: &[FunctionArg],
-) -> Result<(PathBuf, RowReader, Vec<(String, String)>)> {
+fn read_call(function: &str, mut reader: RowReader, args: &[FunctionArg]) -> Result<(PathBuf, RowReader, SqlTypes)> {
     let usage = |problem: String| {
         let options = match function {
             "read_csv" => ", header = true, delim = ',', comment = '#', types = {'COLUMN': 'VARCHAR'}",
@@ -197,7 +196,7 @@ fn read_call(
 
 /// Returns the columns and types of an expression such as `{'a': 'VARCHAR', 'b': 'DATE'}`; `None`
 /// for other expressions.
-fn types_of(expr: &Expr) -> Option<Vec<(String, String)>> {
+fn types_of(expr: &Expr) -> Option<SqlTypes> {
     let Expr::Dictionary(fields) = expr else { return None };
     let of_field = |DictionaryField { key, value }: &DictionaryField| Some((key.value.clone(), text_of(value)?));
     fields.iter().map(of_field).collect()
