@@ -62,7 +62,7 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     parts.filter_map(|part| part.split_once('='))
 }
 
-/// Parses an input such as `A mxn f64 fill 0 density 0.3`, and draws its values. A third of the
+/// Parses an input such as `A mxn f64 fill 0 density 0.3` or `s scalar i64`. A third of its
 /// values are drawn from 1 to 3, and all others are the fill value, whatever the density.
 fn input(
     line: &str,
@@ -84,7 +84,8 @@ fn input(
             .or_else(|| sizes.get(d).copied())
             .with_context(|| format!("no size for dimension `{d}` of input `{name}`"))
     };
-    let shape = dimensions.split('x').filter(|d| !d.is_empty()).map(size).collect::<Result<Vec<u64>>>()?;
+    let shape =
+        dimensions.split('x').filter(|d| !d.is_empty() && *d != "scalar").map(size).collect::<Result<Vec<u64>>>()?;
     let elements: u64 = shape.iter().product();
     let value = |random: &mut Random| match random.below(3) {
         0 => Scalar::I64(1 + random.below(3) as i64).cast(dtype).unwrap_or(fill.clone()),
