@@ -1,6 +1,7 @@
 //! The weights of folds and scans: the derivative of a fold by each folded value.
 
 use super::algebra::{build, size_of, sum_over};
+use super::rows::is_sum;
 use super::{Ties, is_float};
 use crate::error::Error;
 use crate::expr::{Expr, Node};
@@ -16,7 +17,7 @@ use crate::scalar::Scalar;
 pub(super) fn fold_weight(fold: &Expr, g: &Expr, ties: Ties) -> Result<Expr, Error> {
     let Node::Aggregate { op, init, arg, fields } = fold.node() else { unreachable!("the node is a fold") };
     match op {
-        Op::Builtin(Builtin::Add | Builtin::AddSat | Builtin::AddChecked) => Ok(g.clone()),
+        op if is_sum(op) => Ok(g.clone()),
         Op::Builtin(Builtin::Mul | Builtin::MulSat | Builtin::MulChecked) => product_weight((arg, init, fields), g),
         Op::Builtin(Builtin::Min | Builtin::Max) => extreme_weight(fold, g, ties),
         op => Err(Error::NoDerivative { name: format!("fold by `{}`", op.name()), reason: REASON.to_owned() }),
@@ -83,13 +84,11 @@ pub(super) fn pull_scan(scan: &Expr, g: Expr) -> Result<Expr, Error> {
 
 /// Checks that scans by an operator have a derivative.
 pub(super) fn check_scan(op: &Op) -> Result<(), Error> {
-    match op {
-        Op::Builtin(Builtin::Add | Builtin::AddSat | Builtin::AddChecked) => Ok(()),
-        op => Err(Error::NoDerivative {
-            name: format!("scan by `{}`", op.name()),
-            reason: "only scans by + have one".to_owned(),
-        }),
+    if is_sum(op) {
+        return Ok(());
     }
+    let reason = "only scans by + have one".to_owned();
+    Err(Error::NoDerivative { name: format!("scan by `{}`", op.name()), reason })
 }
 
 /// Returns the tangent of a fold for the tangent of its argument.

@@ -5,7 +5,7 @@ use super::folds::{check_scan, push_fold};
 use super::inline::expand;
 use super::maps::push_index;
 use super::rows::derivatives;
-use super::{Ties, has_floats};
+use super::{Ties, check_float, has_floats};
 use crate::error::Error;
 use crate::expr::{Expr, Node};
 use rustc_hash::FxHashMap;
@@ -15,9 +15,11 @@ use rustc_hash::FxHashMap;
 /// fields of the expression.
 ///
 /// # Errors
-/// Returns [`Error::NoDerivative`] if the values are not floats, or a node that depends on the
-/// directions has no derivative. Also returns the errors of the constructors of expressions.
+/// Returns [`Error::NoDerivative`] if the values of the expression or of a direction are not
+/// floats, or a node that depends on the directions has no derivative. Also returns the errors of
+/// the constructors of expressions.
 pub fn pushforward(root: &Expr, directions: &[(Expr, Expr)], ties: Ties) -> Result<Expr, Error> {
+    [root].into_iter().chain(directions.iter().map(|(leaf, _)| leaf)).try_for_each(check_float)?;
     let is_leaf = |e: &Expr| directions.iter().any(|(leaf, _)| leaf == e);
     let expanded = expand(root, &is_leaf)?;
     let mut pass = ForwardPass { directions, ties, tangents: FxHashMap::default() };

@@ -31,6 +31,7 @@ pub use forward::pushforward;
 pub use plan::gradient_plan;
 pub use reverse::pullback;
 
+use crate::error::Error;
 use crate::expr::Expr;
 
 /// The derivative of a minimum or maximum whose extreme value occurs several times.
@@ -49,7 +50,16 @@ fn has_floats(expr: &Expr) -> bool {
     expr.info().dtype.prims().into_iter().any(crate::Prim::is_float)
 }
 
-/// Returns whether the values of an expression are floats. Only floats have a derivative.
+/// Checks that the values of an expression are floats, which alone have a derivative.
+fn check_float(expr: &Expr) -> Result<(), Error> {
+    if is_float(expr) {
+        return Ok(());
+    }
+    let reason = "only floats have one; cast the values to f64".to_owned();
+    Err(Error::NoDerivative { name: format!("value of dtype {}", expr.info().dtype), reason })
+}
+
+/// Returns whether the values of an expression are floats.
 fn is_float(expr: &Expr) -> bool {
     expr.info().dtype.prim().is_some_and(crate::Prim::is_float)
 }

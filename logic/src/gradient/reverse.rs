@@ -5,7 +5,7 @@ use super::folds::{fold_weight, pull_scan};
 use super::inline::expand;
 use super::maps::{FreshFields, pull_index};
 use super::rows::derivatives;
-use super::{Ties, has_floats, is_float};
+use super::{Ties, check_float, has_floats};
 use crate::error::Error;
 use crate::expr::{Expr, Node};
 use crate::field::Field;
@@ -22,10 +22,7 @@ use std::collections::BTreeSet;
 /// node that depends on them has no derivative. Also returns the errors of the constructors of
 /// expressions.
 pub fn pullback(root: &Expr, seed: &Expr, wrt: &[Expr], ties: Ties) -> Result<Vec<Option<Expr>>, Error> {
-    if let Some(e) = wrt.iter().find(|e| !is_float(e)) {
-        let reason = "only floats have one; cast the values to f64".to_owned();
-        return Err(Error::NoDerivative { name: format!("value of dtype {}", e.info().dtype), reason });
-    }
+    wrt.iter().try_for_each(check_float)?;
     let is_leaf = |e: &Expr| wrt.contains(e);
     let root = expand(root, &is_leaf)?;
     let nodes = nodes_in_order(&root, &is_leaf);

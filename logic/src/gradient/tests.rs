@@ -306,6 +306,21 @@ fn arguments_are_cast_before_their_derivatives() {
     assert!((evaluate(gradient, &inputs)[0] / expected - 1.0).abs() < 1e-9);
 }
 
+/// Both modes reject values that are not floats, in place of a derivative of 0.
+#[test]
+fn only_floats_have_derivatives() {
+    let x = Expr::table("x", float_type(&[2]), ["i"]).unwrap();
+    let whole = x.clone().cast(&DType::I64).unwrap();
+    let back = whole.clone().cast(&DType::F64).unwrap();
+    let expected = "no derivative of value of dtype i64: only floats have one; cast the values to f64";
+    for (value, by) in [(&whole, &x), (&back, &whole)] {
+        let directions = [(by.clone(), Expr::literal(1.0))];
+        assert_eq!(pushforward(value, &directions, Ties::Shared).unwrap_err().to_string(), expected);
+    }
+    let error = pullback(&back, &Expr::literal(1.0), &[whole], Ties::Shared).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
 #[test]
 fn ties_are_shared_or_go_to_the_first() {
     let x = Expr::table("x", float_type(&[4]), ["i"]).unwrap();

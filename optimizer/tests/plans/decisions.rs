@@ -305,42 +305,23 @@ fn long_folds_of_single_values_are_stored() {
     let (mean, largest) =
         (text("(mapjoin * 0.5 (aggregate + 0 (table A i) i))"), text("(aggregate max -inf (table A i) i)"));
     let config = OptimizerConfig::default();
-    decide(
-        &mean,
-        &[input(1000)],
-        &config,
-        &expect![[r#"
+    let in_place = expect![[r#"
         s
           loops none at cost 2452
           s stored as (), about 1 value
-    "#]],
-    );
-    decide(
-        &mean,
-        &[input(1_000_000)],
-        &config,
-        &expect![[r#"
+    "#]];
+    let stored = expect![[r#"
         s.1 (a stored fold)
           loops i at cost 212242
           s.1 stored as (), about 1 value
         s
           loops none at cost 2238
           s stored as (), about 1 value
-    "#]],
-    );
-    decide(
-        &largest,
-        &[input(1_000_000)],
-        &config,
-        &expect![[r#"
-        s.1 (a stored fold)
-          loops i at cost 212242
-          s.1 stored as (), about 1 value
-        s
-          loops none at cost 2238
-          s stored as (), about 1 value
-    "#]],
-    );
+    "#]];
+    for plan in [mean, largest] {
+        decide(&plan, &[input(1000)], &config, &in_place);
+        decide(&plan, &[input(1_000_000)], &config, &stored);
+    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl fmt::Display for Tensor {
 
 impl Tensor {
     /// Writes the number of entries, then the entries of [`Tensor::to_triples`], one in each line.
-    /// Of more than [`MAX_ENTRIES`], only the first and the last are written.
+    /// If there are more than [`MAX_ENTRIES`], writes only the first and the last.
     fn fmt_entries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let skip = (!self.is_listed()).then(|| self.fill_test());
         let (mut first, mut last) = (Vec::new(), VecDeque::new());

@@ -89,7 +89,7 @@ fn transfers_are_cancelled_between_pieces() {
 }
 
 /// New memory holds the poison only if poisoning is turned on, and fill values replace the poison.
-/// As an `f64` and as an `i64`, the poison is a large number, unlike most results.
+/// The poison is a large number both as an `f64` and as an `i64`, unlike most results.
 #[test]
 fn poisoned_memory_differs_from_results() {
     let host = Host::with_memory(usize::MAX);
