@@ -25,13 +25,13 @@ pub enum Error {
     /// The text is not a schedule. The fault is the author's.
     #[error("schedule, {0}; `redpoll run --schedule-table` lists the transformations")]
     Schedule(#[source] redpoll_logic::Error),
-    /// A schedule names a query that the plan does not have, or names no query although the plan
-    /// has several results. The fault is the author's.
-    #[error("{}; its queries are {}", scheduled_query(.query), name_list(.queries))]
+    /// A schedule names a query that the plan does not have, or a result that the program does not
+    /// have, or names no query although the plan has several results. The fault is the author's.
+    #[error("{}; the names are {}", scheduled_query(.query), name_list(.queries))]
     ScheduledQuery {
         /// The query that the schedule names; `None` if it names no query.
         query: Option<Alias>,
-        /// The outputs of the queries of the plan.
+        /// The outputs of the queries of the plan, or the results of the program.
         queries: Vec<Alias>,
     },
     /// An environment variable has an invalid value. The fault is the user's.
@@ -108,6 +108,9 @@ pub enum Error {
     /// An operation on arrays could not be applied. The fault is the caller's.
     #[error(transparent)]
     Array(Arc<crate::ArrayError>),
+    /// A graph algorithm does not accept an input. The fault is the caller's.
+    #[error(transparent)]
+    Graph(#[from] crate::graph::GraphError),
     /// Values were requested in a type other than their dtype. The fault is the caller's.
     #[error(
         "the values have dtype {dtype}, but {requested} was requested; cast the array first: `astype(Prim::{requested:?})`"
@@ -195,7 +198,9 @@ fn sample_names() -> String {
 
 fn scheduled_query(query: &Option<Alias>) -> String {
     match query {
-        Some(name) => format!("schedule of `{name}`: the optimized plan has no query of that name"),
+        Some(name) => {
+            format!("schedule of `{name}`: no query of the optimized plan and no result of the program has that name")
+        }
         None => "schedule: the plan has several results; name a query, as in `NAME: parallel(i)`".to_owned(),
     }
 }

@@ -66,6 +66,7 @@ mod error;
 mod executable;
 mod explain;
 mod flow;
+pub mod graph;
 mod notes;
 pub mod prelude;
 mod prepare;

@@ -147,8 +147,8 @@ pub(crate) fn elementwise(op: Op, like: &redpoll::Array, values: Vec<OperandValu
     let sparse: Vec<Bounds> =
         values.iter().filter(|value| is_product && value.is_sparse()).map(OperandValue::bounds).collect();
     let result = promotion::apply(op, like, values)?;
-    // A product is not stored where an operand with the fill value 0 is not stored, if 0
-    // annihilates it.
+    // If 0 annihilates products, a product is not stored where an operand with the fill value 0 is
+    // not stored.
     let is_sparse = !sparse.is_empty() && zero_annihilates(&result);
     Array::bounded(result, |shape| match is_sparse {
         true => Bounds::product(shape, &bounds, sparse.into_iter()),

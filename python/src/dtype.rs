@@ -50,8 +50,8 @@ pub(crate) fn dtype_name(dtype: &DType) -> String {
 /// has a dtype, although `numpy.float64` derives from `float`.
 ///
 /// # Errors
-/// Raises `OverflowError` if the number is an integer that does not fit `prim`, or for booleans and
-/// structs does not fit 64 bits.
+/// Raises `OverflowError` for an integer that does not fit `prim`. If `prim` is `bool`, or `None`
+/// for a struct, raises `OverflowError` for an integer that does not fit 64 bits.
 pub(crate) fn number(value: &Bound<'_, PyAny>, prim: Option<Prim>) -> PyResult<Option<Scalar>> {
     if let Ok(float) = value.cast_exact::<PyFloat>() {
         return Ok(Some(Scalar::F64(float.value())));

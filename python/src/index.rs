@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyList, PySlice};
 use redpoll::Index;
 
-/// Returns an index: `None`, `...`, a slice, an integer, a list of integers or booleans, or an
-/// array of integers.
+/// Converts an index of Python, which is `None`, `...`, a slice, an integer, a list of integers or
+/// booleans, or an array of integers.
 ///
 /// # Errors
 /// Raises `IndexError` for an integer beyond 64 bits, `TypeError` for any other object, and the

@@ -1,10 +1,11 @@
 //! The extension module `redpoll._core` of the Python package.
 //!
-//! The module has arrays (`array.rs`), sessions (`session.rs`), tensors (`tensor.rs`) and the
-//! buffers that tensors share with Python (`buffer.rs`). With the feature `sql`, the module also
-//! has databases (`database.rs`). Operators are applied by their names, so the module needs no
-//! function for each operator. The functions of the Python Array API standard are in the Python
-//! layer.
+//! The module has these classes, among others: arrays (`array.rs`), sessions (`session.rs`),
+//! tensors (`tensor.rs`) with the buffers that they share with Python (`buffer.rs`), tables of
+//! Arrow (`arrow.rs`) and programs (`program.rs`). With the feature `sql`, the module also has
+//! databases (`database.rs`). Operators are applied by their names, so the module needs no function
+//! for each operator. The Python layer defines the functions of the Python Array API standard, and
+//! calls the functions of this module.
 #![allow(clippy::needless_pass_by_value, reason = "functions of Python receive their arguments by value")]
 
 mod argument;

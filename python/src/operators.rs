@@ -36,8 +36,8 @@ impl Operator {
         Ok(Operator(op.into()))
     }
 
-    /// Returns the dtype of the result for arguments of the given dtypes. The rules of redpoll
-    /// apply, not those of NumPy for booleans and shifts, which calls follow.
+    /// Returns the dtype of the result for arguments of the given dtypes by the rules of redpoll. A
+    /// call follows NumPy's rules for booleans and shifts, so its result may have another dtype.
     fn result_dtype(&self, dtypes: Vec<String>) -> PyResult<&'static str> {
         let dtypes: Vec<DType> = dtypes.iter().map(|name| prim_of(name).map(DType::from)).collect::<PyResult<_>>()?;
         let signature = self.0.signature(&dtypes).map_err(|error| PyTypeError::new_err(error.to_string()))?;
@@ -51,8 +51,8 @@ impl Operator {
         self.0.name()
     }
 
-    /// Applies the operator to arrays and numbers, at least one of which is an array, as NumPy
-    /// does.
+    /// Applies the operator by NumPy's rules to arrays and numbers. At least one operand is an
+    /// array.
     #[pyo3(signature = (*operands))]
     fn __call__<'py>(&self, operands: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = operands.py();

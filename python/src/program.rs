@@ -10,13 +10,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The graph algorithms of the folder `programs/`, by the names of their files.
-const GRAPH_PROGRAMS: [(&str, &str); 6] = [
+const GRAPH_PROGRAMS: [(&str, &str); 23] = [
     ("bellman_ford", include_str!("../../programs/bellman_ford.rp")),
+    ("betweenness", include_str!("../../programs/betweenness.rp")),
     ("bfs", include_str!("../../programs/bfs.rp")),
     ("bfs_pull", include_str!("../../programs/bfs_pull.rp")),
     ("bfs_push", include_str!("../../programs/bfs_push.rp")),
-    ("components", include_str!("../../programs/components.rp")),
+    ("cdlp", include_str!("../../programs/cdlp.rp")),
+    ("closeness", include_str!("../../programs/closeness.rp")),
+    ("clustering", include_str!("../../programs/clustering.rp")),
+    ("coloring", include_str!("../../programs/coloring.rp")),
+    ("delta_stepping", include_str!("../../programs/delta_stepping.rp")),
+    ("hits", include_str!("../../programs/hits.rp")),
+    ("independent_set", include_str!("../../programs/independent_set.rp")),
     ("k_core", include_str!("../../programs/k_core.rp")),
+    ("k_truss", include_str!("../../programs/k_truss.rp")),
+    ("katz", include_str!("../../programs/katz.rp")),
+    ("louvain", include_str!("../../programs/louvain.rp")),
+    ("matching", include_str!("../../programs/matching.rp")),
+    ("pagerank", include_str!("../../programs/pagerank.rp")),
+    ("personalized_pagerank", include_str!("../../programs/personalized_pagerank.rp")),
+    ("similarity", include_str!("../../programs/similarity.rp")),
+    ("spanning_forest", include_str!("../../programs/spanning_forest.rp")),
+    ("strong_components", include_str!("../../programs/strong_components.rp")),
+    ("weak_components", include_str!("../../programs/weak_components.rp")),
 ];
 
 /// Returns the texts of the graph algorithms by their names.
@@ -31,7 +48,8 @@ pub(crate) struct Program(redpoll::Program);
 
 #[pymethods]
 impl Program {
-    /// Parses the declarations of a program.
+    /// Parses the declarations of a program's inputs. The rest of the program is checked when the
+    /// program runs.
     #[new]
     fn new(text: &str) -> PyResult<Program> {
         redpoll::Program::new(text).map(Program).map_err(exception)

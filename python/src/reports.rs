@@ -35,7 +35,8 @@ pub(crate) fn kept_tensor(array: &Bound<'_, Array>) -> Option<Tensor> {
     array.get().core().inner.kept_tensor().map(Tensor)
 }
 
-/// Returns the title and the text of every form of the plan, and the decisions of the optimizer.
+/// Returns the title and the text of each section of the explanation. The sections have the forms
+/// of the plan and the decisions of the optimizer.
 #[pyfunction]
 #[pyo3(signature = (array, schedule = None))]
 pub(crate) fn explain(array: &Bound<'_, Array>, schedule: Option<String>) -> PyResult<Vec<(String, String)>> {

@@ -57,7 +57,7 @@ pub(crate) fn run<T: Send + 'static>(
 }
 
 /// Waits for the result of a computation on another thread, while this thread polls for signals.
-/// `cancel` tells the computation to end.
+/// `cancel` requests that the computation ends.
 ///
 /// # Errors
 /// Raises the exception of a signal handler, such as `KeyboardInterrupt`, and `RuntimeError` if the

@@ -25,10 +25,10 @@ pub(crate) struct Session(pub(crate) redpoll::Session);
 
 #[pymethods]
 impl Session {
-    /// Makes a session. `floats` is `relaxed` (a product with 0, stored or not, is 0, whatever the
-    /// other element is, and sums are regrouped) or `strict` (IEEE 754). `memory_limit` is the
-    /// largest number of bytes of all results and workspaces at one time, and `threads` is the
-    /// number of threads of a run.
+    /// Makes a session. `floats` is `relaxed` or `strict`. With `relaxed`, sums are regrouped, and
+    /// a product with 0 is 0 even if the other factor is infinite or NaN. With `strict`, floats
+    /// follow IEEE 754. `memory_limit` is the largest number of bytes of all results and workspaces
+    /// at one time, and `threads` is the number of threads of a run.
     #[new]
     #[pyo3(signature = (*, floats = "relaxed", memory_limit = None, threads = None))]
     fn new(floats: &str, memory_limit: Option<usize>, threads: Option<usize>) -> PyResult<Session> {
@@ -52,7 +52,7 @@ impl Session {
         Array::over(self.0.array(tensor_of_array.clone()), tensor_of_array)?.into_python(tensor.py())
     }
 
-    /// Returns an array of one repeated value, which stores nothing.
+    /// Returns an array whose elements all have one value. The array stores no element.
     fn full<'py>(
         &self,
         py: Python<'py>,

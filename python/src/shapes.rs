@@ -135,7 +135,8 @@ fn join<'py>(
     let first = inner.remove(0);
     let joined = join(&first, inner);
     let fill = joined.fill().map_err(exception)?;
-    // The result stores every element of an array with another fill value.
+    // If the fill value of an array differs from that of the result, the result stores every
+    // element of the array.
     let stored = parts.iter().fold(0u64, |stored, (own, bounds)| {
         let agrees = fill.prim().map_or(*own == fill, |prim| own.cast(prim).as_ref() == Some(&fill));
         stored.saturating_add(if agrees { bounds.stored } else { bounds.size })

@@ -127,6 +127,7 @@ impl Tensor {
     }
 
     /// Returns the text of the tensor: shape, dtype, fill value and format, and then the values.
+    /// The text of a tensor without modes is its value alone.
     fn __str__(&self, py: Python<'_>) -> String {
         py.detach(|| self.0.to_string())
     }
@@ -142,9 +143,10 @@ impl Tensor {
         py.detach(|| convert(&self.0, &format)).map(Tensor).map_err(|error| exception(error.into()))
     }
 
-    /// Counts the entries that differ from the fill value, in each cell of a grid. The rows of the
-    /// grid divide the modes before the last mode, flattened in row-major order. The columns divide
-    /// the last mode. The counts are in row-major order.
+    /// Counts the entries in each cell of a grid. Entries are the stored elements; elements with
+    /// the fill value count only if the last level lists its coordinates. The rows of the grid
+    /// divide the modes before the last mode, flattened in row-major order. The columns divide the
+    /// last mode. The counts are in row-major order.
     ///
     /// Returns `None` for a tensor without modes, and for a tensor that may have too many entries
     /// to be counted quickly.

@@ -38,7 +38,7 @@ impl Bounds {
         self.work.saturating_add(self.stored)
     }
 
-    /// Returns the bounds of an array that stores every element.
+    /// Returns these bounds for an array that stores every element.
     pub(crate) fn all_stored(self) -> Bounds {
         Bounds { stored: self.size, ..self }
     }

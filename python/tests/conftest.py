@@ -1,4 +1,4 @@
-"""Shared by the tests: dtypes, the comparison with NumPy, and a generator of random numbers."""
+"""The settings, the dtypes, the comparison with NumPy and the random numbers of all tests."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,10 @@ DTYPES = (
 
 
 def same(array, expected, *, exact=True):
-    """Assert that an array has the shape, the dtype and the elements of an array of NumPy."""
+    """Assert that an array has the shape, the dtype and the elements of an array of NumPy.
+
+    Unless `exact`, the elements may differ by rounding errors.
+    """
     expected = np.asarray(expected)
     values = np.asarray(array)
     assert values.shape == expected.shape

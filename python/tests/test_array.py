@@ -1,4 +1,4 @@
-"""The class `Array`: operators, promotion, numbers, laziness, errors."""
+"""The class `Array`: operators, promotion, numbers, laziness, assignment, errors, interrupts."""
 
 import contextlib
 import operator
@@ -148,7 +148,7 @@ def test_memory_limits_raise_memory_error():
 
 
 def test_interrupts_end_long_runs():
-    """A signal ends a run of several seconds at once, and the session can still compute."""
+    """A signal ends a run of several seconds within a second; the session can still compute."""
     import os
     import signal
 
@@ -196,7 +196,7 @@ LONG = {
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the names of threads are files of Linux")
 @pytest.mark.parametrize("name", LONG)
 def test_long_runs_have_a_thread_of_their_own(name):
-    """Ctrl-C ends such a run at once, but a run on the thread of the caller only after its end."""
+    """Ctrl-C ends a run only if the run has a thread of its own."""
     array, names, done = LONG[name](), set(), threading.Event()
 
     def watch():

@@ -1,9 +1,10 @@
 """Runs the Python of the book and of the READMEs, and checks that the pages show the outputs.
 
 The blocks `python` of a page run one after another in one namespace, in a temporary folder with
-links to the data of the repository. The `text` block after a block is its output. Expressions in a
-column "redpoll in Python" of a table run in the same namespace. `[..]` in an output stands for any
-text within a line. `REDPOLL_BLESS=1` writes the outputs into the pages; review the diff.
+links to the data sets, plans and programs of the repository. Blocks with `file=` do not run. A
+block `text` directly after a block `python` shows its output. Expressions in a column "redpoll in
+Python" of a table run in the same namespace. `[..]` in an output stands for any text within a line.
+`REDPOLL_BLESS=1` writes the outputs into the pages; review the diff.
 """
 
 import contextlib
@@ -137,7 +138,10 @@ def test_page(path, tmp_path, monkeypatch):
 
 
 def names_of(*modules):
-    """Return the names of the public functions and classes of modules."""
+    """Return the names of the public functions and classes of modules, without exceptions.
+
+    Classes of the first module are left out if their names begin in lower case.
+    """
     names = [(module, name) for module in modules for name in module.__all__]
     found = [name for module, name in names if callable(getattr(module, name)) and not name.endswith("Error")]
     return [name for name in found if not isinstance(getattr(modules[0], name, None), type) or name[0].isupper()]

@@ -1,4 +1,7 @@
-"""Every public function, class and method is documented by a sentence and an example that runs."""
+"""Public functions and classes, and methods of some classes, are documented by a sentence.
+
+They also have an example that runs, except for some classes.
+"""
 
 import doctest
 import types
@@ -20,7 +23,7 @@ LIBRARIES |= dict.fromkeys(["Database", "database", "sql"], "redpoll._core._sql"
 
 
 def public():
-    """Return the documented objects of the namespace and of its classes by their names."""
+    """Return the functions, classes, methods and properties that need documentation, by name."""
     found = {"__array_namespace_info__": rp.__array_namespace_info__}
     for name, value in vars(rp).items():
         is_public = not name.startswith("_") and callable(value) and not isinstance(value, rp.DType)

@@ -1,4 +1,4 @@
-"""Dtypes: equality, promotion, limits, and the dtypes of the results of all functions."""
+"""Dtypes: equality, promotion, limits, and the dtypes of the results of functions."""
 
 import itertools
 
@@ -48,7 +48,7 @@ NUMPY_NAMES = {
 
 
 def dtype_or_error(function, *operands):
-    """Return the name of the dtype of a result, or the name of the error."""
+    """Return the name of the dtype of a result, or `TypeError` if the call raises that error."""
     try:
         with np.errstate(all="ignore"):
             return str(function(*operands).dtype)

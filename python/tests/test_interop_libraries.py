@@ -71,6 +71,25 @@ def test_dlpack_both_ways(dtype):
         array.__dlpack__(stream=1)
 
 
+@pytest.mark.parametrize("copy", [None, True])
+def test_asarray_reads_objects_that_only_have_dlpack(copy):
+    class Exporter:
+        def __init__(self, values):
+            self.values = values
+
+        def __dlpack__(self, **arguments):
+            return self.values.__dlpack__(**arguments)
+
+        def __dlpack_device__(self):
+            return self.values.__dlpack_device__()
+
+    values = np.arange(6, dtype=np.int32).reshape(2, 3)
+    same(rp.asarray(Exporter(values), copy=copy), values)
+    same(rp.asarray(Exporter(values), dtype=rp.float64, copy=copy), values.astype(np.float64))
+    with pytest.raises(TypeError, match="complex"):
+        rp.asarray(Exporter(values.astype("c16")), copy=copy)
+
+
 def test_networkx_keeps_nodes_and_weights():
     networkx = pytest.importorskip("networkx", reason="networkx is not installed")
     graph = networkx.DiGraph()

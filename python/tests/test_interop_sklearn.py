@@ -79,7 +79,7 @@ def test_pipeline():
 
 
 def test_matrices_for_other_estimators():
-    """Estimators that need SciPy accept the result of `to_scipy`, which shares memory."""
+    """Estimators that need matrices of SciPy accept the result of `to_scipy`."""
     samples, subjects = counts()
     weights = (rp.asarray(samples) * 0.5).to_scipy()
     assert LogisticRegression(max_iter=200).fit(weights, subjects).score(weights, subjects) > 0.9

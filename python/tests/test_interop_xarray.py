@@ -1,4 +1,4 @@
-"""Arrays inside `xarray.DataArray`: results are lazy arrays, and equal the results over NumPy."""
+"""Arrays inside `xarray.DataArray`: results are arrays of redpoll, and equal those over NumPy."""
 
 import numpy as np
 import pytest

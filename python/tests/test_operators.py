@@ -15,7 +15,7 @@ VALUES = np.array([-3.5, -1.0, -0.25, 0.0, 0.5, 1.0, 2.75, 9.0])
 
 
 def huber(x, d):
-    """Return the Huber loss, by way of an early return."""
+    """Return the Huber loss. This function has an early return."""
     if abs(x) <= d:
         return 0.5 * x * x
     return d * (abs(x) - 0.5 * d)

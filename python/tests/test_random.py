@@ -40,7 +40,11 @@ def extend(program: Program, steps: int) -> None:
 
 
 def run(number: int, steps: int, mode: str, *, strict: bool) -> None:
-    """Draw an expression, compute its arrays in a mode, and compare the results with NumPy's."""
+    """Draw an expression, compute arrays of it, and compare them with NumPy's results.
+
+    The mode `lazy` computes the last array, `together` the last three arrays in one plan, and `in
+    steps` each array when it is added.
+    """
     program = Program(number, strict=strict)
     with ExitStack() as stack:
         stack.callback(lambda: note(program.report()))

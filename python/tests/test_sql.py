@@ -33,7 +33,10 @@ def db():
 
 
 def random_table(rng, rows, *, keys):
-    """Return a table with NULLs, texts, dates, decimals and dictionaries, whose sums are exact."""
+    """Return a table of texts, dates, dictionaries and numbers with NULLs.
+
+    Sums of the numbers, and of their products, are exact.
+    """
 
     def nulls(values):
         return pa.array(values, mask=rng.random(rows) < 0.15)

@@ -1,4 +1,6 @@
-"""Generates the stub of the elementwise functions, which the package makes from a table.
+"""Generates the stub of the module `elementwise.py`.
+
+The module makes most of its functions from the table `_operators.py`, and defines the others.
 
 Run `python tools/stubs.py` in this package's folder after a change of the table `_operators.py` or
 of the module `elementwise.py`; `tests/test_stubs.py` fails if the stub is out of date.

@@ -151,9 +151,9 @@ def read(
 
     The dtype is that of the file unless another one is given. A `.csv` or `.tsv` file is an edge
     list: `columns` names the columns of the coordinates, mode by mode, and `values` the column of
-    the values. By default, two modes number the same vertices, as in a graph, so the matrix is
-    square. `vertices_per_mode=True` numbers the vertices of each mode separately, as for users and
-    items. Values at equal coordinates are added.
+    the values. By default, both modes of a matrix have the same vertices, as in a graph, so the
+    matrix is square. `vertices_per_mode=True` numbers the vertices of each mode separately, as for
+    users and items. Values at equal coordinates are added.
 
     Raises:
         FileNotFoundError: there is no such file.

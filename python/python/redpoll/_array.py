@@ -210,7 +210,8 @@ class Array(NumpyMethods, _core.Array):
         """Return the array with labels for each mode, or `None` for a mode without labels.
 
         Raises:
-            ValueError: the labels do not fit the number of modes, or the size of a mode.
+            ValueError: the labels do not fit the number of modes or the size of a mode, or a label
+                of a mode occurs twice.
 
         Examples:
             >>> x = rp.asarray([3.0, 4.0]).with_labels(["ann", "bob"])
@@ -225,7 +226,7 @@ class Array(NumpyMethods, _core.Array):
         """Compute the array and return one element as a Python number, by default the only element.
 
         Raises:
-            ValueError: no coordinates are given for an array of several elements.
+            ValueError: no coordinates are given, and the array does not have exactly one element.
             IndexError: a coordinate is out of range.
 
         Examples:

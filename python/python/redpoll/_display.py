@@ -22,7 +22,8 @@ _SHADES = 5
 
 
 def text(array: Array) -> str:
-    """Return the properties of an array, and the format and stored elements if it is computed."""
+    """Return the properties of an array. For a computed array, add the format and the number of
+    stored elements."""
     parts = [f"shape={array.shape}"]
     if array.names is not None:
         parts.append(f"names={array.names}")

@@ -112,7 +112,7 @@ _BY_KEY: dict[Any, DType] = {**{dtype.numpy: dtype for dtype in ALL}, **_PYTHON}
 
 
 def _find(value: Any) -> DType | None:
-    """Return the dtype of a name, a class or a dtype of NumPy, or `None`."""
+    """Return the dtype of a name, of a class, or of a dtype of NumPy; `None` if there is none."""
     try:
         return _BY_KEY.get(value if value in _PYTHON else np.dtype(value))
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def _find(value: Any) -> DType | None:
 
 
 def as_dtype(value: DTypeLike | None) -> DType:
-    """Return the dtype of a name, of a dtype of NumPy, or of `bool`, `int` or `float`.
+    """Return the dtype of a name, of a dtype or class of NumPy, or of `bool`, `int` or `float`.
 
     Raises:
         TypeError: redpoll has no such dtype.

@@ -91,7 +91,8 @@ def _layout(
 
 
 def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list[str]]]) -> list[int]:
-    """Return the depth of each node: below its sources. Inputs are right above a reader."""
+    """Return the depth of each node. A query is below all its sources, and an input is directly
+    above its highest reader."""
     depths = [0] * len(nodes)
     # Each edge leads to a later node, so one pass in order finds the longest paths.
     for source, target, _ in sorted(edges, key=lambda edge: edge[1]):

@@ -78,8 +78,8 @@ def getitem(array: Array, key: Any) -> Array:
 def _sliced(array: Array, places: list[Any]) -> Array:
     """Return the part of an array, with modes of index arrays at the same positions as in NumPy.
 
-    The modes of index arrays replace the first indexed mode. They are the first modes of the result
-    if a slice, `None` or `...` is between the arrays and integers.
+    The modes of index arrays replace the first mode that an array indexes. They are the first modes
+    of the result if a slice, `None` or `...` is between the arrays and integers.
     """
     result = array.slice(places)
     advanced = [k for k, place in enumerate(places) if isinstance(place, int) or _is_array(place)]

@@ -1,7 +1,7 @@
 """Transformers of scikit-learn that compute products with redpoll.
 
-The transformers have the same names, parameters, attributes and results as classes of scikit-learn,
-and replace these classes in pipelines::
+The transformers have the names, attributes and results of classes of scikit-learn, and most of
+their parameters. The transformers replace these classes in pipelines::
 
     from redpoll.sklearn import TfidfTransformer, TruncatedSVD
 

@@ -49,11 +49,17 @@ impl Labels {
     }
 
     /// Returns a column of coordinates as a dictionary of these labels. The keys are signed,
-    /// because pandas reads no other keys.
+    /// because pandas reads no other keys. Returns an error for a coordinate of 2^31 or more.
     pub(crate) fn dictionary(&self, coordinates: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let key = |coordinate: u64| {
+            i32::try_from(coordinate).map_err(|_| {
+                let message = format!("coordinate {coordinate} exceeds 32-bit keys; export the mode without labels");
+                ArrowError::InvalidArgumentError(message)
+            })
+        };
         let keys: Int32Array = match coordinates.data_type() {
-            DataType::UInt32 => coordinates.as_primitive::<UInt32Type>().unary_opt(|key| key.try_into().ok()),
-            _ => coordinates.as_primitive::<UInt64Type>().unary_opt(|key| key.try_into().ok()),
+            DataType::UInt32 => coordinates.as_primitive::<UInt32Type>().try_unary(|at| key(at.into()))?,
+            _ => coordinates.as_primitive::<UInt64Type>().try_unary(key)?,
         };
         Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, self.values.clone())?))
     }
@@ -254,8 +260,8 @@ fn plain(column: &ArrayRef) -> ArrayRef {
 /// ascend.
 ///
 /// # Errors
-/// Returns the message of a column that has NULLs, whose dictionary has a NULL, whose type differs
-/// from the type of `known` or has no order in Arrow, or that has names which are not among
+/// Returns a message in five cases: the column has NULLs, its dictionary has a NULL, its type
+/// differs from the type of `known`, its type has no order in Arrow, or a name is not among
 /// `known`.
 pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Result<(ArrayRef, Labels), String> {
     let fault = |error: ArrowError| format!("column '{name}': {error}");

@@ -129,8 +129,8 @@ impl ScalarUDFImpl for OperatorFunction {
         &self.signature
     }
 
-    /// Casts NULLs, decimals and floats of 16 bits, for which redpoll has no dtype, to `DOUBLE`,
-    /// and dictionaries to their values.
+    /// Returns the types to which arguments are cast. NULLs, decimals and floats of 16 bits become
+    /// `DOUBLE`, because redpoll has no dtype for them. Dictionaries become their values.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let types: Vec<DataType> = types
             .iter()

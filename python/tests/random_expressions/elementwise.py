@@ -15,7 +15,10 @@ from .program import Node, Program, Skip
 
 
 def as_float(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy that casts integers to `float64`, as redpoll does."""
+    """Return a function of NumPy that computes in floats, as redpoll does.
+
+    The arguments are cast to their common dtype if this dtype is a float, and else to `float64`.
+    """
 
     def cast(*arrays: np.ndarray) -> Any:
         dtype = np.result_type(*arrays)
@@ -82,7 +85,8 @@ def unary(program: Program) -> None:
     program.apply(f"rp.{name}({{}})", getattr(rp, name), function, node, exact=exact)
 
 
-#: Operators of Python, with the function of the namespace and the kinds of operands.
+#: Operators of Python: the symbol, the function of Python, the name of the function of redpoll, and
+#: the kinds of operands.
 _OPERATORS: tuple[tuple[str, Callable[..., Any], str, str], ...] = (
     ("+", operator.add, "add", "any"),
     ("-", operator.sub, "subtract", "number"),
@@ -212,7 +216,7 @@ def binary(program: Program) -> None:
 def _form(
     program: Program, symbol: str, apply: Callable[..., Any], name: str, x: Node, y: Node
 ) -> tuple[str, Callable[..., Any], list[Any]]:
-    """Draw how the operator is called: the text, the function and its arguments."""
+    """Draw a call of the operator. Return its text, its function and its arguments."""
     form = program.pick(("operator", "raw right", "function", "raw left", "raw function"))
     given = [x.array, y.array]
     if form == "raw right" and y.raw is not None:

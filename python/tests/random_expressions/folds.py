@@ -25,7 +25,7 @@ def sums_exactly(dense: np.ndarray, *, squared: bool = False) -> bool:
 
 
 def _squares_are_finite(dense: np.ndarray) -> bool:
-    """Return whether the squares of all elements are finite."""
+    """Return whether all elements are so small that the sum of their squares is finite."""
     return dense.dtype.kind != "f" or bool((np.abs(dense.astype(np.float64)) < 1e18).all())
 
 
@@ -37,7 +37,7 @@ def _has_zero(node: Node, axis: Any) -> bool:
 
 
 def _finite(program: Program, node: Node) -> None:
-    """Raise `Skip` if infinities or NaN make the result depend on the order of operations."""
+    """Raise `Skip` for infinities or NaN in relaxed floats, whose order of operations is open."""
     if not program.strict and not (np.isfinite(node.dense).all() and np.isfinite(node.fills).all()):
         raise Skip
 

@@ -1,4 +1,4 @@
-"""The leaves of a random expression: arrays of every dtype, format and library."""
+"""The leaves of a random expression: arrays of all dtypes, and of several formats and libraries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def values(program: Program, dtype: str, *, special: bool = True) -> tuple[Any, 
 
 
 def shape(program: Program, *, most: int = 4) -> tuple[int, ...]:
-    """Draw a shape of at most 24 elements, or with a mode of size 0."""
+    """Draw a shape of at most 24 elements; modes may have size 0."""
     sizes: list[int] = []
     for _ in range(program.pick((2, 1, 3, 0, 4)) if most == 4 else program.integer(0, most)):
         room = 24 // int(np.prod([max(size, 1) for size in sizes] or [1]))

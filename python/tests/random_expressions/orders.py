@@ -1,4 +1,4 @@
-"""Steps that depend on the order of elements, or whose result's shape depends on the elements."""
+"""Steps that sort or search elements, or whose result's shape depends on the elements."""
 
 from __future__ import annotations
 

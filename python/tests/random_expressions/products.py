@@ -1,4 +1,4 @@
-"""Steps that sum products over shared modes."""
+"""Steps that compute products and sums of products, and steps that take triangles and diagonals."""
 
 from __future__ import annotations
 

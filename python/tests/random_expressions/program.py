@@ -33,7 +33,8 @@ class Node:
     #: Whether further steps may read the array.
     usable: bool = True
     name: str = ""
-    #: The largest absolute value of the operands, to which rounding errors are relative.
+    #: The largest finite absolute value of a computed array and its operands, to which rounding
+    #: errors are relative.
     scale: float = 0.0
     #: Whether the signs of zeros may differ from NumPy's, as after sums and products.
     zeros_open: bool = False
@@ -53,7 +54,7 @@ class Node:
 
 
 class Skip(Exception):
-    """The exception of a step that finds no suitable operands."""
+    """The exception of a step that cannot be applied, most often for lack of suitable operands."""
 
 
 class Program:
@@ -64,7 +65,7 @@ class Program:
         self.nodes: list[Node] = []
         #: The statements, for the report of a failure.
         self.text: list[str] = []
-        #: Called with each new node.
+        #: The function that is called with each new node.
         self.created: Callable[[Node], None] = lambda node: None
 
     # Choices.

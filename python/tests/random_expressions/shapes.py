@@ -1,4 +1,4 @@
-"""Steps that change shapes, select elements, and join arrays."""
+"""Steps that change shapes, select or assign elements, and join arrays."""
 
 from __future__ import annotations
 
@@ -225,7 +225,10 @@ def _slice(program: Program, size: int) -> slice:
 
 
 def key_of(program: Program, shape: tuple[int, ...], *, arrays: bool = True) -> tuple[Any, ...]:
-    """Draw a key: integers, slices, `None`, `...`, and vectors of integers or booleans."""
+    """Draw a key: integers, slices, `None`, `...`, and vectors of integers or booleans.
+
+    Unless `arrays`, the key has neither `...` nor vectors.
+    """
     items: list[Any] = []
     used = 0
     vectors, length = 0, program.integer(1, 3)

@@ -8,9 +8,11 @@
 
 use super::order::max_rounds;
 use super::visit::infallible;
-use super::{Program, Stmt};
+use super::{Expr, Program, Stmt};
 
-/// Removes loops that provably have no rounds.
+/// Removes loops that provably have no rounds. A `while` whose condition only such loops can change
+/// keeps them: the rule on conditions holds after the pass, and the loops are polled for
+/// cancellation if the `while` never ends.
 pub fn drop_empty_loops(program: Program) -> Program {
     let body = drop_in(program.body);
     Program { body, ..program }
@@ -21,6 +23,21 @@ fn drop_in(stmt: Stmt) -> Stmt {
         Stmt::For { extent: Some((lo, hi)), .. } if max_rounds(&lo, &hi).is_some_and(|n| n <= 0) => {
             Stmt::block(Vec::new())
         }
+        Stmt::While { cond, body } => {
+            let dropped = drop_in((*body).clone());
+            let body = if writes_scalar_of(&dropped, &cond) { dropped } else { *body };
+            Stmt::While { cond, body: Box::new(body) }
+        }
         other => infallible(other.map_children(&mut |s| Ok(drop_in(s)))),
     }
+}
+
+/// Returns whether a statement writes a tensor that a condition reads.
+fn writes_scalar_of(stmt: &Stmt, cond: &Expr) -> bool {
+    let mut found = false;
+    let read = cond.accesses();
+    stmt.walk(&mut |s| {
+        found |= matches!(s, Stmt::Assign { lhs, .. } if read.iter().any(|a| a.tensor == lhs.tensor));
+    });
+    found
 }

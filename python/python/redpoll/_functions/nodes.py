@@ -177,7 +177,7 @@ class Trace:
         return self.node(f"cast-{DTYPE_TEXTS[dtype.name]}", (value,), dtype)
 
     def typed(self, *values: Any) -> tuple[Node, ...]:
-        """Return nodes of values, where numbers of Python take the dtype of the other values."""
+        """Return nodes of values. The dtype of a Python number adapts to the other values."""
         return tuple(self.cast(value, dtype) for value, dtype in zip(values, _dtypes(values), strict=True))
 
     def apply(self, name: str, *operands: Any) -> Node:

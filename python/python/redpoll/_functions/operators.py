@@ -197,7 +197,7 @@ def op(function: Callable[..., Any] | None = None, /, **properties: Any) -> Any:
     are known without the arguments, such as `range(3)`. It cannot use `break`, `continue`, `try`,
     `with`, or `return` within a loop.
 
-    A name from outside the function keeps the value that it has in the first call for these
+    A name from outside the function keeps the value that it has in the first call with the same
     dtypes. Integers wrap, and integer quotients by 0 are 0. A `while` has to end for every element
     and for the fill values, because a kernel cannot be interrupted while such a loop runs.
 
@@ -298,10 +298,11 @@ def reduce(
     """Fold the elements along axes by an operator, its name, or a Python function of two values.
 
     Elements and results have one dtype, to which the elements are cast. The fold begins with
-    `initial`, by default the declared identity of the operator.
+    `initial`. The operators `+`, `*`, `min`, `max`, `and` and `or` need no `initial`, and neither
+    does an operator that `op` makes with one identity for all parameters.
 
     Raises:
-        ValueError: there is neither an initial value nor an identity.
+        ValueError: the operator needs `initial`, which is not given.
         FunctionError: the function cannot be traced; see `op`.
 
     Examples:

@@ -42,7 +42,8 @@ class Properties:
         """Return the clauses for parameters of known dtypes.
 
         Raises:
-            FunctionError: a property names a parameter that does not exist, or a set is malformed.
+            FunctionError: a property names a parameter that does not exist, a set is malformed,
+                `distributes_over` has a value that is no operator, or a function cannot be traced.
         """
         laws = ("commutative", "associative", "idempotent")
         found = [f"({law})" for law in laws if getattr(self, law)]
@@ -93,7 +94,7 @@ def _result(trace: Trace, parameters: Mapping[str, Node], dtype: DType, function
 
 
 def _set(text: str) -> str:
-    """Return a set in the text form of plans: parameters, `all`, `&`, `|` and `~`."""
+    """Return a set in the text form of plans. `text` has parameters, `all`, `&`, `|` and `~`."""
 
     def form(tree: ast.expr) -> str:
         match tree:

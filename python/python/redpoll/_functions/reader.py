@@ -2,8 +2,8 @@
 
 These statements are traced: assignments to names and tuples of names, `if`, `while`, `for` over
 values that are known when the function is traced, `return`, `pass`, `assert` of known values and
-docstrings. These expressions are traced: numbers, names, operators, comparisons, `and`, `or`,
-`not`, conditional expressions, tuples, subscripts of known values, attributes, and calls of
+docstrings. These expressions are traced: constants, names, operators, comparisons, `and`, `or`,
+`not`, conditional expressions, tuples, lists, subscripts of known values, attributes, and calls of
 functions.
 
 A condition that depends on a parameter becomes a conditional of redpoll, and any other condition is
@@ -204,7 +204,8 @@ class _Reader:
             self.block(statement.body, env)
 
     def loop(self, statement: ast.While, env: dict[str, Any]) -> None:
-        """Make a loop node, whose variables are the names that the body assigns."""
+        """Make a loop node. Its variables are the names that the loop assigns and that have a value
+        before the loop."""
         if statement.orelse or _has(statement, ast.Return | ast.Break | ast.Continue):
             raise self.error(statement, "`return`, `break`, `continue` and `else` of loops cannot be traced")
         assigned = sorted(_assigned(statement))

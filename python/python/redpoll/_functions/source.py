@@ -24,7 +24,7 @@ def _parse(text: str) -> list[FunctionTree]:
 
 
 def function_tree(function: FunctionType) -> FunctionTree | None:
-    """Return the syntax tree of a function, or `None` if its source text cannot be found."""
+    """Return the syntax tree of a function, or `None` if the tree cannot be found."""
     code = function.__code__
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
     found = [tree for tree in _parse(text) if _first_line(tree) == code.co_firstlineno]

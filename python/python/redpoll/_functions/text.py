@@ -60,7 +60,7 @@ class _Writer:
         self.members = members
 
     def region(self, root: Node, bound: Mapping[int, str], scope: frozenset[int]) -> str:
-        """Return the text of a root whose eager parts are evaluated together.
+        """Return the text of a root, with the nodes that are evaluated whenever the root is.
 
         `bound` has the names of values that are computed already, and `scope` the variables of the
         enclosing loops.

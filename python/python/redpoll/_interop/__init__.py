@@ -24,7 +24,8 @@ _READERS = (
 def foreign(value: Any) -> Array | None:
     """Return an array over an array of another library, or `None` for any other object.
 
-    The array shares the values of `value` if the layouts agree, so `value` must not be changed.
+    The result shares the values of `value` if the layouts agree, so `value` must not be changed. An
+    array of NumPy whose elements are neither booleans nor real numbers gives `None`.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _numpy.from_numpy(np.asarray(value)) if value.dtype.kind in "biuf" else None

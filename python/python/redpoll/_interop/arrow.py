@@ -26,10 +26,10 @@ def from_arrow(
     pyarrow, a relation of DuckDB. Without a column of values, the array is true at every row. The
     values are shared where their layout allows sharing; the coordinates are copied.
 
-    The integers of a coordinate column are the coordinates themselves. The values of every other
-    coordinate column become labels. The labels of a dictionary-encoded column keep their order,
-    other labels ascend. `array.labels` has the labels of each mode, and `array.to_arrow` writes the
-    labels back.
+    If a coordinate column has integers, these are the coordinates, unless `labels` names the
+    column. The values of a coordinate column of another type become labels. The labels of a
+    dictionary-encoded column keep their order, other labels ascend. `array.labels` has the labels
+    of each mode, and `array.to_arrow` writes the labels back.
 
     Args:
         table: the table.

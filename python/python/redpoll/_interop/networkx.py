@@ -58,7 +58,8 @@ def to_networkx(array: Array, nodes: Any = None, *, create_using: Any = None, we
         weight: the attribute of edges that gets the elements.
 
     Raises:
-        ValueError: the array is not a square matrix.
+        ValueError: the array is not a square matrix, its fill value is not 0, or the number of
+            nodes is not the number of rows.
 
     Examples:
         >>> import networkx

@@ -1,4 +1,4 @@
-"""Conversion from and to NumPy arrays, which share memory with arrays of redpoll."""
+"""Conversion from and to NumPy arrays, which share memory where the layouts agree."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def set_dense_limit(nbytes: int | None) -> None:
 
 
 def from_numpy(value: NDArray[Any], *, copy: bool = False) -> Array:
-    """Return a dense array over the memory of a NumPy array.
+    """Return a dense array of the elements of a NumPy array.
 
-    The memory is shared if the elements are contiguous and in native byte order; then the NumPy
-    array must not be changed, unless `copy` is true.
+    Numbers that are contiguous and in native byte order are shared unless `copy` is true. Shared
+    elements must not be changed. Booleans, floats of 16 bits and arrays without modes are copied.
     """
     dtype = value.dtype.newbyteorder("=")
     if dtype.name == "float16":

@@ -33,9 +33,9 @@ def asarray(
     """Return an array of the elements of an object.
 
     The object is an array, a number, nested sequences of numbers, an array of NumPy, a sparse array
-    or matrix of SciPy, or any object with a buffer, `__dlpack__` or `__array__`. An array of NumPy
-    or SciPy must not be changed afterwards unless `copy` is true, because its memory is shared if
-    the layouts agree.
+    or matrix of SciPy, PyData/Sparse or GraphBLAS, or any object with a buffer, `__array__` or
+    `__dlpack__`. An array of another library must not be changed afterwards unless `copy` is true,
+    because its memory is shared if the layouts agree.
 
     Raises:
         TypeError: redpoll has no dtype for the elements, such as strings or complex numbers.
@@ -60,6 +60,8 @@ def asarray(
     if copy is True and hasattr(obj, "copy"):
         obj = obj.copy()
     array = _interop.foreign(obj)
+    if array is None and hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__"):
+        array = from_dlpack(obj, copy=copy)
     if array is None:
         if copy is False and isinstance(obj, (list, tuple)):
             raise ValueError("a sequence cannot become an array without a copy; pass copy=None")

@@ -26,8 +26,8 @@ def einsum(
 
     Modes are letters, or names separated by spaces. `...` stands for the modes of an operand that
     are not named; these modes are broadcast. `sum` and `product` select another semiring. Each is a
-    name that `operator_names` lists, a ufunc, a function of the namespace, or an operator made by
-    `op`.
+    name that `operator_names` lists, a ufunc, a function of the namespace, an operator made by
+    `op`, or a Python function.
 
     Raises:
         ValueError: the subscripts are malformed, or two sizes of a mode differ.
@@ -107,7 +107,7 @@ def _expand(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
 
 
 def _aligned(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
-    """Return subscripts and arrays, without modes of size 1 whose letter has a larger size."""
+    """Return subscripts and arrays, without modes of size 1 whose letter has another size."""
     inputs, arrow, result = spec.replace(" ", "").partition("->")
     parts = inputs.split(",")
     if [len(part) for part in parts] != [array.ndim for array in arrays]:

@@ -176,7 +176,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     """Repeat each element along an axis, with one count or with a count for each coordinate.
 
     Raises:
-        ValueError: the number of counts differs from the size of the axis.
+        ValueError: the number of counts is neither 1 nor the size of the axis.
 
     Examples:
         >>> rp.repeat(rp.asarray([1, 2]), 2).tolist()

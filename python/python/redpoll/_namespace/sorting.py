@@ -1,4 +1,4 @@
-"""Sorting. The functions are not lazy. The results for sparse arrays are sparse."""
+"""Sorting. The functions sort at once. `sort` returns a sparse array for a sparse array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Centralities: fixed points of a product with the adjacency matrix, and degrees."""
+"""Centralities: fixed points of a product with the adjacency matrix, paths, and degrees."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 import redpoll as rp
 
-from .graph import Graph, by_node
+from .graph import Graph, by_node, index_of
 
 __all__ = [
-    "degree_centrality", "eigenvector_centrality", "in_degree_centrality", "katz_centrality", "out_degree_centrality",
-    "pagerank",
+    "betweenness_centrality", "closeness_centrality", "degree_centrality", "eigenvector_centrality",
+    "in_degree_centrality", "katz_centrality", "out_degree_centrality", "pagerank",
 ]  # fmt: skip
 
 
@@ -124,6 +124,38 @@ def katz_centrality(
         norm = rp.sqrt(rp.sum(x * x))
         x = x / rp.where(norm == 0, 1.0, norm)
     return by_node(G, x)
+
+
+def betweenness_centrality(
+    G: Any,  # noqa: N803
+    k: int | None = None,
+    normalized: bool = True,
+    weight: str | None = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    """Compute, for each node, the share of the shortest paths that pass through the node, for all
+    nodes as sources and edges of length 1."""
+    n = len(G)
+    if normalized:
+        scale = 1.0 / ((n - 1) * (n - 2)) if n > 2 else 1.0
+    else:
+        scale = 1.0 if G.is_directed() else 0.5
+    return by_node(G, rp.graph.betweenness(G.matrix()) * scale)
+
+
+def closeness_centrality(
+    G: Any,  # noqa: N803
+    u: Any = None,
+    distance: str | None = None,
+    wf_improved: bool = True,
+) -> Any:
+    """Compute, for each node or for the node `u`, the number of nodes with a path to the node,
+    divided by the sum of their distances, and scaled by their share of all nodes."""
+    matrix = G.matrix(transposed=True)
+    if u is None:
+        return by_node(G, rp.graph.closeness(matrix))
+    return float(rp.graph.closeness(matrix, [index_of(G, u)])[0])
 
 
 def _shares_of_degree(graph: Graph, degrees: Any) -> dict[Any, float]:

@@ -1,4 +1,4 @@
-"""Connected components and cores: labels or degrees are updated until nothing changes."""
+"""Components and cores: labels of nodes by the programs of `redpoll.graph`."""
 
 from __future__ import annotations
 
@@ -8,57 +8,81 @@ from typing import Any
 import numpy as np
 
 import redpoll as rp
-from redpoll import _core
 
 from .graph import Graph, by_node
 
-__all__ = ["connected_components", "core_number", "is_connected", "number_connected_components"]
+__all__ = [
+    "connected_components", "core_number", "is_connected", "is_strongly_connected", "is_weakly_connected",
+    "number_connected_components", "number_strongly_connected_components", "number_weakly_connected_components",
+    "strongly_connected_components", "weakly_connected_components",
+]  # fmt: skip
 
 
-def _roots(graph: Graph) -> np.ndarray:
-    """Return, for each node, the index of the first node of its component.
+def _sets(graph: Graph, roots: rp.Array) -> Iterator[set[Any]]:
+    """Generate the sets of nodes with the same root, in the order of their first nodes."""
+    sets: dict[int, set[Any]] = {}
+    for node, root in zip(graph.nodes, np.asarray(roots).tolist(), strict=True):
+        sets.setdefault(root, set()).add(node)
+    yield from sets.values()
 
-    The algorithm is FastSV (Y. Zhang, A. Azad and Z. Hu, *FastSV: A Distributed-Memory Connected
-    Component Algorithm with Fast Convergence*, SIAM PP 2020). The number of its steps grows as the
-    logarithm of the number of nodes.
-    """
-    n = len(graph)
-    links = graph.links()
-    parents = rp.asarray(np.arange(n, dtype=float))
-    while True:
-        ends = parents.astype(rp.int64)
-        grandparents = rp.take(parents, ends, axis=0)
-        nearest = rp.einsum("ij,j->i", links, grandparents, sum="min", product="+")
-        hooked = _core.scatter(rp.minimum(nearest, grandparents), ends, n, "min")
-        following = rp.minimum(rp.minimum(hooked, nearest), rp.minimum(grandparents, parents))
-        changed = rp.any(following != parents)
-        rp.compute(following, changed)
-        parents = following
-        if not bool(changed):
-            return np.asarray(parents).astype(np.int64)
+
+def _count(roots: rp.Array) -> int:
+    return len(set(np.asarray(roots).tolist()))
+
+
+def _is_one(graph: Graph, count: int) -> bool:
+    """Return whether a graph has a single component. Raises an exception for the null graph."""
+    import networkx
+
+    if len(graph) == 0:
+        raise networkx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return count == 1
 
 
 def connected_components(G: Any) -> Iterator[set[Any]]:  # noqa: N803
     """Generate the sets of nodes that are connected by edges."""
-    components: dict[int, set[Any]] = {}
-    if len(G):
-        for node, root in zip(G.nodes, _roots(G).tolist(), strict=True):
-            components.setdefault(root, set()).add(node)
-    yield from components.values()
+    return _sets(G, rp.graph.components(G.matrix()))
 
 
 def number_connected_components(G: Any) -> int:  # noqa: N803
     """Count the sets of nodes that are connected by edges."""
-    return len(set(_roots(G).tolist())) if len(G) else 0
+    return _count(rp.graph.components(G.matrix()))
 
 
 def is_connected(G: Any) -> bool:  # noqa: N803
     """Return whether there is a path between any two nodes."""
-    import networkx
+    return _is_one(G, number_connected_components(G))
 
-    if len(G) == 0:
-        raise networkx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    return number_connected_components(G) == 1
+
+def weakly_connected_components(G: Any) -> Iterator[set[Any]]:  # noqa: N803
+    """Generate the sets of nodes that are connected by edges of any direction."""
+    return _sets(G, rp.graph.components(G.matrix()))
+
+
+def number_weakly_connected_components(G: Any) -> int:  # noqa: N803
+    """Count the sets of nodes that are connected by edges of any direction."""
+    return _count(rp.graph.components(G.matrix()))
+
+
+def is_weakly_connected(G: Any) -> bool:  # noqa: N803
+    """Return whether there is a path between any two nodes, over edges of any direction."""
+    return _is_one(G, number_weakly_connected_components(G))
+
+
+def strongly_connected_components(G: Any) -> Iterator[set[Any]]:  # noqa: N803
+    """Generate the sets of nodes that can be reached from each other, in the order of their first
+    nodes. networkx has the same sets in the order in which its search completes them."""
+    return _sets(G, rp.graph.strong_components(G.matrix()))
+
+
+def number_strongly_connected_components(G: Any) -> int:  # noqa: N803
+    """Count the sets of nodes that can be reached from each other."""
+    return _count(rp.graph.strong_components(G.matrix()))
+
+
+def is_strongly_connected(G: Any) -> bool:  # noqa: N803
+    """Return whether each node can be reached from every other node."""
+    return _is_one(G, number_strongly_connected_components(G))
 
 
 def core_number(G: Any) -> dict[Any, int]:  # noqa: N803
@@ -73,11 +97,17 @@ def core_number(G: Any) -> dict[Any, int]:  # noqa: N803
         )
     if len(G) == 0:
         return {}
-    ones = G.matrix(dtype="int64")
-    neighbors = (ones + ones.T).compute() if G.is_directed() else ones
+    return by_node(G, _directed_cores(G) if G.is_directed() else rp.graph.k_core(G.matrix()))
+
+
+def _directed_cores(graph: Graph) -> rp.Array:
+    """Return the core numbers of a directed graph, in which each node has as many neighbors as it
+    has incoming and outgoing edges."""
+    ones = graph.matrix(dtype="int64")
+    neighbors = (ones + ones.T).compute()
     degrees = rp.sum(neighbors, axis=1).compute()
-    remaining = rp.asarray(np.ones(len(G), np.int64))
-    cores, k = rp.asarray(np.zeros(len(G), np.int64)), 0
+    remaining = rp.asarray(np.ones(len(graph), np.int64))
+    cores, k = rp.asarray(np.zeros(len(graph), np.int64)), 0
     while bool(rp.any(remaining > 0)):
         bound = rp.asarray(np.int64(k))
         removed = remaining * (degrees <= bound).astype(rp.int64)
@@ -87,4 +117,4 @@ def core_number(G: Any) -> dict[Any, int]:  # noqa: N803
         rp.compute(following, cores, remaining, count)
         degrees = following
         k += int(count) == 0
-    return by_node(G, cores)
+    return cores

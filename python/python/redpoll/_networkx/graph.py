@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._array import Array
 from .._interop.scipy import from_coordinates, from_scipy
 
-__all__ = ["Graph", "by_node", "convert_from_nx", "convert_to_nx"]
+__all__ = ["Graph", "by_node", "convert_from_nx", "convert_to_nx", "index_of"]
 
 
 class Graph:
@@ -96,12 +96,9 @@ class Graph:
         """Return the transposed matrix of the smallest weights of edges. No edge means infinity."""
         return self._cached(("distances", weight), lambda: self._smallest(self.values(weight).astype("f8")))
 
-    def links(self) -> Array:
-        """Return the transposed matrix that is 0 at edges and infinity elsewhere."""
-        return self._cached("links", lambda: self._smallest(np.zeros(len(self.rows))))
-
     def ranks(self) -> Array:
-        """Return the transposed matrix of edge ranks: positions among the edges of the start."""
+        """Return the transposed matrix of the ranks of edges. The rank of an edge is its position
+        among the edges with the same start."""
         return self._cached("ranks", lambda: self._smallest(self._places()))
 
     def _places(self) -> np.ndarray:
@@ -126,6 +123,15 @@ class Graph:
 def by_node(graph: Graph, values: Any) -> dict[Any, Any]:
     """Return a dictionary from nodes to values, which are given in the order of the nodes."""
     return dict(zip(graph.nodes, np.asarray(values).tolist(), strict=True))
+
+
+def index_of(graph: Graph, source: Any) -> int:
+    """Return the number of a node. Raises `NodeNotFound` unless the graph has the node."""
+    import networkx
+
+    if source not in graph:
+        raise networkx.NodeNotFound(f"Source {source} is not in G")
+    return graph.index[source]
 
 
 def convert_from_nx(

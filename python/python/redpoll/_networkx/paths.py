@@ -10,7 +10,7 @@ import numpy as np
 
 import redpoll as rp
 
-from .graph import Graph
+from .graph import Graph, index_of
 
 __all__ = [
     "bfs_layers", "descendants_at_distance", "single_source_bellman_ford_path_length",
@@ -42,18 +42,10 @@ def _layers(graph: Graph, sources: list[int]) -> Iterator[list[int]]:
         visited[layer] = True
 
 
-def _index(graph: Graph, source: Any) -> int:
-    import networkx
-
-    if source not in graph:
-        raise networkx.NodeNotFound(f"Source {source} is not in G")
-    return graph.index[source]
-
-
 def single_source_shortest_path_length(G: Any, source: Any, cutoff: float | None = None) -> dict[Any, int]:  # noqa: N803
     """Compute the number of edges of a shortest path from the source to each reachable node."""
     lengths: dict[Any, int] = {}
-    for distance, layer in enumerate(_layers(G, [_index(G, source)])):
+    for distance, layer in enumerate(_layers(G, [index_of(G, source)])):
         if cutoff is not None and distance > cutoff:
             break
         lengths.update((G.nodes[node], distance) for node in layer)
@@ -121,7 +113,7 @@ def single_source_dijkstra_path_length(
     weight: str = "weight",
 ) -> dict[Any, float]:
     """Compute the length of a shortest path from the source to each reachable node."""
-    place = _index(G, source)
+    place = index_of(G, source)
     if (G.values(weight) < 0).any():
         raise ValueError("Contradictory paths found:", "negative weights?")
     return _by_distance(G, _relaxed(G, place, weight), weight, cutoff)
@@ -129,4 +121,4 @@ def single_source_dijkstra_path_length(
 
 def single_source_bellman_ford_path_length(G: Any, source: Any, weight: str = "weight") -> dict[Any, float]:  # noqa: N803
     """Compute the length of a shortest path to each reachable node, with weights of any sign."""
-    return _by_distance(G, _relaxed(G, _index(G, source), weight), weight, None)
+    return _by_distance(G, _relaxed(G, index_of(G, source), weight), weight, None)

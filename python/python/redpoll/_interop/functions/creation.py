@@ -1,4 +1,4 @@
-"""Adapters for properties of arrays, and for new arrays with the shape of another array."""
+"""Adapters for properties and dtypes of arrays, and for copies and arrays of an equal shape."""
 
 from __future__ import annotations
 

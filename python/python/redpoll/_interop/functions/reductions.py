@@ -1,4 +1,4 @@
-"""Adapters for reductions and scans, whose second argument is the axis."""
+"""Adapters for reductions and scans, most of which have the axis as second argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters for selections, orders and elementwise functions."""
+"""Adapters for selections, sorts, searches, comparisons and elementwise functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters for functions that join, split and rearrange arrays."""
+"""Adapters for functions that join, split, rearrange and pad arrays, and for diagonals."""
 
 from __future__ import annotations
 

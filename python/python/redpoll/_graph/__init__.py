@@ -1,0 +1,1 @@
+"""The graph algorithms of `redpoll.graph`, a file for each subject."""
