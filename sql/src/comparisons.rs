@@ -19,7 +19,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::sql::unparser::expr_to_sql;
 use std::iter;
 
-/// If a cast failed, adds to the error a description of each comparison of a text with a number in
+/// Adds to the error of a failed cast a description of each comparison of a text with a number in
 /// the plan. Most often, the cast failed because a text is no number. Other errors, and errors of
 /// plans without such a comparison, are returned unchanged.
 pub(crate) fn with_comparisons(error: DataFusionError, plan: &LogicalPlan) -> DataFusionError {

@@ -17,9 +17,9 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the rows of a file of compressed text or JSON. Columns of delimited text have the given
-/// `types`. The types of other columns are inferred as for text that is not compressed, and for
-/// JSON from all values.
+/// Reads the rows of a file of compressed text or JSON. `types` has the types of some columns of
+/// delimited text; the types of its other columns are inferred as for text that is not compressed.
+/// The types of JSON columns are inferred from all values.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged or exceeds the memory limit, a value cannot be parsed, a

@@ -1,4 +1,4 @@
-//! The interface to the engine that runs Logic plans: the session of the crate `redpoll`.
+//! The interface to the engine that runs Logic plans, such as a session of the crate `redpoll`.
 
 use crate::options::TargetCheck;
 use redpoll_logic::{Alias, Plan};

@@ -42,8 +42,8 @@ struct RowFiles<'a> {
 impl Database {
     /// Registers a file as a table. The extension, in upper or lower case, determines the format:
     ///
-    /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header, unless the first line has only numbers
-    ///   and empty values; for `.txt`, the first lines show the delimiter, the header and comments;
+    /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header, unless the first line has numbers and no
+    ///   other text; for `.txt`, the first lines show the delimiter, the header and comments;
     /// - `.ndjson`, `.jsonl` and `.json`; `.parquet`; `.arrow`;
     /// - all other files, and `.txt` in the Matrix Market format, are tensors in the formats that
     ///   `redpoll_datasets` reads.
@@ -56,8 +56,8 @@ impl Database {
     ///
     /// # Errors
     /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
-    /// cannot be one table, or the schema of the table does not exist. Then an earlier table of the
-    /// same name stays.
+    /// cannot be one table, or `table` names an SQL schema that does not exist. After an error, an
+    /// earlier table of the same name stays.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
         let provider = self.table_of_file(table, file, None, &ColumnTypes::new()).await?;
         replace_table(&self.context().state(), table, provider)
@@ -274,8 +274,8 @@ fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::i
 /// Infers the columns of files of delimited text.
 ///
 /// # Errors
-/// If [`TextFormat::infer_columns`] fails. If a file has a quote that stays open, the error says
-/// where this quote is instead.
+/// If [`TextFormat::infer_columns`] fails. If one of the files has an open quote or cannot be read,
+/// the error says so instead.
 pub(crate) fn columns_of_text(text: TextFormat, files: &[&Path]) -> Result<Schema> {
     text.infer_columns(files).map_err(|error| open_quote_error(files, text).unwrap_or(error))
 }

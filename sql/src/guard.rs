@@ -133,8 +133,8 @@ struct GuardedScan {
     input: String,
     /// The local Arrow files, which are checked before they are read.
     arrow_files: Vec<PathBuf>,
-    /// The files of delimited text, which are checked while they are read; `None` if the scan reads
-    /// no local files of text.
+    /// The local files of delimited text, whose quotes are checked (see [`checked_rows`]); `None`
+    /// if the scan reads no such files.
     text_files: Option<Arc<TextFiles>>,
     /// The columns of the files.
     file_schema: SchemaRef,

@@ -56,8 +56,9 @@ impl InputTables {
         deterministic.then_some(InputTables(tables))
     }
 
-    /// Returns the version of the tables, or `None` if a table has none: it is being written, or it
-    /// is neither a tensor nor in memory nor a table of files.
+    /// Returns the version of the tables, or `None` if a table has no version: the table is being
+    /// written, its files have no [`FileVersion`], or it is neither a tensor nor in memory nor a
+    /// table of files.
     pub(crate) fn version(&self) -> Option<Version> {
         self.0.iter().map(stamp).collect::<Option<_>>().map(Version)
     }

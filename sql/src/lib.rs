@@ -1,11 +1,11 @@
 //! SQL over sparse tables: redpoll inside DataFusion.
 //!
 //! DataFusion parses and plans every statement. An optimizer rule ([`ClaimRegions`]) finds the
-//! regions of a plan ([`claim`]), which are aggregates over one join. By default, the rule replaces
-//! each region that is estimated to pay by one node ([`RegionNode`]). At run time, the rows of the
-//! region's inputs are encoded as tensors ([`encode`]); tables that are tensors are bound unchanged
-//! where possible. One Logic plan computes the region ([`program`]), and an [`Engine`] runs this
-//! plan. The rest of the statement's plan runs in DataFusion unchanged.
+//! regions of a plan ([`claim`]), which are aggregates over one join. By default, the rule claims
+//! the regions that are estimated to pay, and replaces each by one node ([`RegionNode`]). At run
+//! time, the rows of the region's inputs are encoded as tensors ([`encode`]); tables that are
+//! tensors are bound unchanged where possible. One Logic plan computes the region ([`program`]),
+//! and an [`Engine`] runs this plan. The rest of the statement's plan runs in DataFusion unchanged.
 //!
 //! The steps of a query, with the modules of each:
 //!
@@ -15,6 +15,7 @@
 //! | `claim`, `aggregates` | DataFusion's logical plan | regions, or the reason why an aggregate is in no region |
 //! | `node`, `planner` | region | extension node, execution plan |
 //! | `policy` | execution plan | the engine that answers a call: redpoll, DataFusion, or the first to finish |
+//! | `spread` | region | regions over partitions of the rows, and the merge of their results |
 //! | `encode` | record batches | tensors over codes, the domains of the codes |
 //! | `program` | region, tensors | Logic plan |
 //! | `decode`, `results` | results | record batches |
@@ -76,6 +77,7 @@ mod run;
 mod run_ends;
 mod same_names;
 mod semiring;
+mod spread;
 mod statement;
 mod summarize;
 mod table;
@@ -92,7 +94,7 @@ pub use guard::silence_guarded_panics;
 pub use memory::Allowance;
 pub use node::RegionNode;
 pub use number::Number;
-pub use options::{FirstAnswer, Policy, RedpollOptions, TargetCheck, TargetChoice};
+pub use options::{FirstAnswer, Policy, RedpollOptions, Spread, TargetCheck, TargetChoice};
 pub use policy::ClaimRegions;
 pub use semiring::Semiring;
 pub use statement::{STACK_SIZE, with_deep_stack};

@@ -33,7 +33,7 @@ pub(crate) fn cache_capacity(limit: &MemoryLimit) -> usize {
 #[derive(Debug)]
 struct PoolAccount {
     reservation: MemoryReservation,
-    /// The cache whose entries may be dropped; `None` for background work.
+    /// The cache whose entries may be dropped; `None` for work that no query waits for.
     cache: Option<Arc<dyn Evict>>,
     /// The largest reservation in bytes.
     max_bytes: usize,
@@ -95,8 +95,8 @@ impl Allowance {
         }
     }
 
-    /// Returns an allowance of at most `max_bytes` bytes of a pool, for background work, which
-    /// drops nothing from the cache.
+    /// Returns an allowance of at most `max_bytes` bytes of a pool, for work that no query waits
+    /// for. Such work drops nothing from the cache.
     pub(crate) fn for_background(
         pool: &Arc<dyn MemoryPool>,
         max_bytes: usize,

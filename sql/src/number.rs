@@ -3,7 +3,7 @@
 use datafusion::arrow::datatypes::DataType;
 use redpoll_logic::Prim;
 
-/// The number types of sums.
+/// The number types of sums and of folds over semirings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Number {
     /// `BIGINT`, which wraps.

@@ -28,8 +28,8 @@ config_namespace! {
     pub struct RedpollOptions {
         /// Whether redpoll claims regions of queries; `false` leaves all of them to DataFusion.
         pub enabled: bool, default = true
-        /// The regions that redpoll claims: `cost` for the regions that are estimated to pay,
-        /// `always` for all regions that can be claimed.
+        /// The regions that redpoll claims: `cost` for the regions that are estimated to pay or
+        /// that DataFusion cannot run, `always` for all regions that can be claimed.
         pub claim: Policy, default = Policy::Cost
         /// The engine that answers the first call of a region: `auto` for redpoll if it is
         /// estimated to be faster or `redpoll.claim` is `always`, otherwise for the engine that
@@ -40,6 +40,12 @@ config_namespace! {
         /// `auto` for a device if it is expected to pay, `cpu`, a CUDA device (`cuda`, `cuda:1`,
         /// ..), or another target of the engine.
         pub engine: TargetChoice, default = TargetChoice::default()
+        /// The division of the rows of regions: `whole` for one part, `keyed` for partitions by the
+        /// hash of a key, `cells` for cells of several fields. A region that cannot be divided into
+        /// cells is divided by a key, and a region that cannot be divided at all runs as a whole.
+        /// `auto` is `keyed` if the rows are estimated to exceed the memory limit, and `whole`
+        /// otherwise. `datafusion.execution.target_partitions` is the number of partitions.
+        pub spread: Spread, default = Spread::Auto
     }
 }
 
@@ -134,6 +140,28 @@ pub enum Policy {
     Cost,
     /// All regions.
     Always,
+}
+
+/// The division of the rows of a region. Each call of a region in partitions computes the region;
+/// nothing is cached. The text of a value is the word that `SET redpoll.spread` expects.
+///
+/// ```
+/// use redpoll_sql::Spread;
+///
+/// assert_eq!("keyed".parse::<Spread>().unwrap(), Spread::Keyed);
+/// assert_eq!(Spread::default().to_string(), "auto");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Spread {
+    /// In partitions if the rows are estimated to exceed the memory limit.
+    #[default]
+    Auto,
+    /// In one part.
+    Whole,
+    /// In partitions by the hash of a key, if the region can be divided.
+    Keyed,
+    /// In cells of several fields, if the region can be divided so; otherwise like `Keyed`.
+    Cells,
 }
 
 /// A function that checks the name of a target. It returns the canonical name, or the message of an
@@ -268,4 +296,5 @@ macro_rules! word_option {
 }
 
 word_option!(Policy, "redpoll.claim", "cost" => Cost, "always" => Always);
+word_option!(Spread, "redpoll.spread", "auto" => Auto, "whole" => Whole, "keyed" => Keyed, "cells" => Cells);
 word_option!(FirstAnswer, "redpoll.first", "auto" => Auto, "claim" => Claim, "prepare" => Prepare);

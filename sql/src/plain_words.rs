@@ -7,7 +7,7 @@ const UNPLANNED: &str = "Physical plan does not support logical expression ";
 /// The middle of DataFusion's message on a column outside of `GROUP BY`.
 const UNGROUPED: &str = " must be in GROUP BY or an aggregate function: While expanding wildcard, column \"";
 
-/// The start of DataFusion's message on columns with one name.
+/// The start of DataFusion's message on two columns with the same name.
 const REPEATED: &str = "Projections require unique expression names but the expression ";
 
 /// Parts of syntax trees and plans that a message may contain.
@@ -55,7 +55,7 @@ fn ungrouped_message(text: &str) -> Option<String> {
     ))
 }
 
-/// Returns the message on two columns of a selection that have one name.
+/// Returns the message on two columns of a selection that have the same name.
 fn repeated_message(text: &str) -> Option<String> {
     let positions = text.strip_prefix(REPEATED)?.split("\" at position ").skip(1);
     let positions = positions.map(|rest| rest.split(' ').next()?.parse::<usize>().ok());

@@ -13,6 +13,7 @@ use crate::policy::{
 };
 use crate::program;
 use crate::run_ends::check_outer_joins;
+use crate::spread::{divide, plan_divided};
 use crate::table::TensorSink;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -40,7 +41,7 @@ pub(crate) struct SessionPlanner {
 /// The planner of regions.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionPlanner {
-    /// The engines that run the programs, on each target.
+    /// The engines that run the programs, one for each target.
     pub(crate) engines: Arc<Engines>,
     /// The encoded regions.
     pub(crate) cache: Arc<Cache>,
@@ -104,7 +105,7 @@ impl RegionPlanner {
     }
 
     /// Returns the rows of an explanation for the regions of the plan: a row for each phase of a
-    /// region's program. If the cache has no encoded rows of a region, one row says how to get the
+    /// region's program. If the cache has no encoded rows of a region, one row says why there is no
     /// program.
     ///
     /// # Errors
@@ -176,18 +177,26 @@ impl ExtensionPlanner for RegionPlanner {
         plans: &[&LogicalPlan],
         inputs: &[Arc<dyn ExecutionPlan>],
         session: &dyn Session,
-        _: &PhysicalPlanningContext,
+        planning: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
         let target_choice = target_choice(session);
         let engine = self.engines.select(&target_choice).map_err(Error::from)?;
+        let fallback = Fallback::new(node.aggregate().clone(), Arc::new(self.clone()));
+        let options = RedpollOptions::of(session.config().options());
+        if fallback.is_sound
+            && let Some(divided) = divide(options.spread, node.region(), inputs, session)
+        {
+            let state = (engine, fallback, self.cache.clone());
+            return plan_divided(divided, (inputs, schema), state, (session, planning)).map(Some);
+        }
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
         let context = RegionContext {
-            fallback: Some(Fallback::new(node.aggregate().clone(), Arc::new(self.clone()))),
+            fallback: Some(fallback),
             cost: CostEstimate::new(node.region(), plans),
             ..self.context(node, plans, &target_choice)
         };
-        Ok(Some(Arc::new(exec.with_context(context, RedpollOptions::of(session.config().options())))))
+        Ok(Some(Arc::new(exec.with_context(context, options))))
     }
 }

@@ -17,7 +17,7 @@ pub(crate) enum RowFormat {
     },
     /// Parquet.
     Parquet,
-    /// The Arrow IPC file format.
+    /// Arrow IPC, in the file format or the stream format.
     Arrow,
 }
 
@@ -147,11 +147,13 @@ fn read_start(file: &Path) -> io::Result<Vec<u8>> {
     Ok(unpacked.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(unpacked))
 }
 
-/// Recognizes the format of a text by its first lines, where the delimiter and the first byte of
-/// comments are not given. If the text starts with `#`, lines that start with `#` are comments. The
-/// delimiter is the first of `DELIMITERS` that splits the first `LINES` other lines into the same
-/// number of values, at least two; otherwise it is a comma. The first of these lines is a header if
-/// none of its values is a number. Returns `None` for Matrix Market files.
+/// Recognizes the format of a text by its first lines. Returns `None` for Matrix Market files.
+///
+/// - Comments: if no `comment` is given and the text starts with `#`, lines that start with `#` are
+///   comments. The next rules read only the first `LINES` other lines.
+/// - Delimiter, unless it is given: the first of `DELIMITERS` that splits all these lines into the
+///   same number of values, at least two. If there is none, the delimiter is a comma.
+/// - Header: the first of these lines, if none of its values is a number.
 fn sniff_text(start: &[u8], delimiter: Option<u8>, comment: Option<u8>) -> Option<TextFormat> {
     const LINES: usize = 16;
     const DELIMITERS: [u8; 5] = [b'\t', b';', b',', b'|', b' '];
@@ -238,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The first line of a `.csv` file is no header if it has only numbers and empty values.
+    /// The first line of a `.csv` file is no header if it has a number, and no other text.
     #[test]
     fn numbers_are_no_header() {
         let header = |text: &str| TextFormat::with_delimiter(text.as_bytes(), b',', None).header;

@@ -43,7 +43,7 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
     Ok(Aggregate::Count(Count { cases }))
 }
 
-/// The largest number of cases for which a program is built.
+/// The largest number of cases of a count that is claimed.
 const MAX_CASES: usize = 16;
 
 /// Returns the columns that decide whether a row counts in a case. A row belongs to the case, and

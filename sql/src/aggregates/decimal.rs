@@ -45,7 +45,8 @@ pub(super) fn limb_sums(
 /// A sum of decimals, or their mean; NULL if the number of summed values is 0.
 #[derive(Debug)]
 pub(super) struct DecimalColumn {
-    /// The folds of the terms, one for each combination of limbs of a term's factors.
+    /// The folds of the terms. A term has a fold for each combination of limbs of its factors, and
+    /// a sum of distinct values has one fold.
     pub(super) terms: Vec<ScaledFold>,
     /// The scale of the sum, in decimal digits after the point.
     pub(super) scale: i8,

@@ -3,8 +3,8 @@
 //! The file of a family has all code that is particular to the functions of the family. A `Family`
 //! recognizes and claims calls. A `RegionAggregate` lists the folds over the rows of the join,
 //! computes the column of the result from the folds, and writes the text in `EXPLAIN`. The file
-//! also has the expressions of the folds. `columns` and `decimal` have the columns of results that
-//! several families share.
+//! also has the expressions of the folds, except that `moments` uses the folds of `count` and
+//! `sum`. `columns` and `decimal` have the columns of results that several families share.
 
 mod columns;
 mod count;
@@ -92,7 +92,7 @@ pub(crate) struct AggregateCall<'a> {
     args: &'a [Expr],
     /// True if the call has `DISTINCT`.
     is_distinct: bool,
-    /// The columns that are not NULL exactly in the rows that pass `FILTER`.
+    /// The columns of the conditions of `FILTER`. A row passes if none of these columns is NULL.
     valid: Vec<LeafColumn>,
 }
 

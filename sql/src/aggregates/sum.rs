@@ -219,7 +219,8 @@ pub(super) fn check_sum(rows: EncodedRows<'_>, sum: &SumOfProducts) -> Result<()
         check_narrow(rows, narrow)?;
     }
     let terms: Vec<&SumTerm> = sum.terms().collect();
-    // DataFusion adds the values of one column in an arbitrary order, too.
+    // Integers have the same sum in every order. DataFusion adds the floats of one column in an
+    // arbitrary order, too.
     if sum.ty != Number::F64 || terms.len() < 2 && terms.iter().all(|term| term.factors.len() < 2) {
         return Ok(());
     }

@@ -227,8 +227,8 @@ impl RegionBuilder {
                 self.find_or_add_field(a, &left, NullTreatment::Drop),
                 self.find_or_add_field(b, &right, NullTreatment::Drop),
             );
-            // A field that existed before drops rows with a NULL only if the comparison has no
-            // excluding leaf.
+            // A field that existed before may keep NULLs. A comparison without an excluding leaf
+            // makes the field drop them.
             for field in [left, right].into_iter().filter(|_| excluding.is_none()) {
                 self.fields[field].nulls = NullTreatment::Drop;
             }

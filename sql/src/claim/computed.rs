@@ -1,7 +1,8 @@
 //! Expressions over several leaves that are not sums of products, and conditions over several
-//! leaves that are not comparisons. An additional leaf has a row for each combination of the values
-//! that such an expression or condition reads, with the results of the expressions. Combinations
-//! that fail the condition have no row.
+//! leaves that are not comparisons. The region gets an additional leaf, with a row for each
+//! combination of the values that such an expression or condition reads. The columns of the leaf
+//! have these values and the results of the expressions. Combinations that fail the condition have
+//! no row.
 
 use super::builder::RegionBuilder;
 use super::grouped_join::{ColumnInfo, Combinations, Leaf, LeafColumn, LeafRole, LeafSource, NullTreatment};

@@ -46,7 +46,8 @@ pub struct GroupedJoin {
 /// A table of a join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Leaf {
-    /// The name of the table in the query.
+    /// The name of the table in the query, or a made-up name if the leaf is another plan. For a
+    /// computed leaf, the text of its condition or of its results.
     pub name: String,
     /// The origin of the rows.
     pub source: LeafSource,

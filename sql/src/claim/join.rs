@@ -98,9 +98,9 @@ impl FlatJoin {
         (0..plan.schema().fields().len()).map(|k| leaf_column(leaf, k)).collect()
     }
 
-    /// Flattens a plan and returns its columns. Returns `None` if the plan is neither a supported
-    /// join, nor consists of aliases, projections and filters above such a join. Returns an error
-    /// if the join is supported, but one of its expressions is not.
+    /// Flattens a plan and returns its columns. The plan must be a supported join, or consist of
+    /// aliases, projections and filters above such a join; for other plans, returns `None`. Returns
+    /// an error if the join is supported, but one of the expressions is not.
     fn try_flatten(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, UnclaimedReason> {
         match plan {
             LogicalPlan::SubqueryAlias(alias) if can_flatten(&alias.input) => Ok(Some(self.flatten(&alias.input))),
@@ -226,8 +226,8 @@ impl FlatJoin {
                 let right = || join.right.schema().maybe_index_of_column(column).map(|k| k + left.len());
                 at.or_else(right).map(|k| both[k].clone())
             });
-            // An anti-join keeps rows that fail a condition on the kept side, so the condition must
-            // not filter these rows.
+            // An anti-join keeps rows that fail a condition on the kept side alone, so such a
+            // condition cannot be applied before the join.
             let anti = matches!(join.join_type, JoinType::LeftAnti | JoinType::RightAnti);
             if anti && !leaves_of(&conjunct).iter().any(|&leaf| self.leaves[leaf].1 == LeafRole::AntiJoin) {
                 return Err(self.several_tables(&conjunct));

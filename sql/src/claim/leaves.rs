@@ -1,8 +1,9 @@
 //! The leaves of a region: tensors that are bound unchanged, columns of inputs, or computed leaves.
 //!
 //! Leaves that read the same rows under different names share one input, which is read and encoded
-//! once. Each single column that such leaves share has one domain, so equal values have equal
-//! codes. A leaf that an outer join pads has an input of its own.
+//! once. A column that such leaves share has one domain, so equal values have equal codes; domains
+//! of tensors and of tuples of columns are not shared. A leaf that an outer join pads has an input
+//! of its own.
 
 use super::builder::RegionBuilder;
 use super::contradiction::is_contradiction;

@@ -50,8 +50,8 @@ impl LeafOrigin {
         (LeafOrigin { rows: LeafRowsPlan::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
     }
 
-    /// Returns whether both origins are known to give the same rows. Rows that depend on a volatile
-    /// expression never are.
+    /// Returns whether both origins are known to give the same rows; false if a condition or the
+    /// plan of the rows has a volatile expression.
     pub(super) fn has_same_rows(&self, other: &LeafOrigin) -> bool {
         let rows = match (&self.rows, &other.rows) {
             (LeafRowsPlan::Scan(a, p), LeafRowsPlan::Scan(b, q)) => {
@@ -122,7 +122,8 @@ fn strip_aliases(plan: &LogicalPlan) -> &LogicalPlan {
 }
 
 /// Returns the scan below aliases and filters, the scanned table, and the filters over the columns
-/// of the scan. Aliases and filters do not change the columns.
+/// of the scan; `None` for other plans, and for a scan with a limit. Aliases and filters do not
+/// change the columns.
 fn find_scan(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec<Expr>)> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => find_scan(&alias.input),

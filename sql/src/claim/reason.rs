@@ -95,7 +95,7 @@ impl fmt::Display for UnclaimedReason {
             }
             Modifier { aggregate, modifier } => write!(f, "{modifier} in `{aggregate}` is not supported"),
             SeveralTables(expr) => {
-                write!(f, "`{expr}` reads several tables, where redpoll needs an expression of one table")
+                write!(f, "`{expr}` reads several tables or none, where redpoll needs an expression of one table")
             }
             OuterJoin(expr) => {
                 write!(f, "the condition `{expr}` on an outer join is not an equality of columns of two tables")

@@ -3,8 +3,8 @@
 //!
 //! In DataFusion, integers wrap, so `+`, `-` and `*` on one 64-bit type form a ring, and `*`
 //! distributes exactly. Floats may be regrouped, as in DataFusion's own partial sums. Decimals are
-//! exact if no intermediate result can exceed 128 bits. Narrower integers are computed in the wider
-//! type to which the expression casts them, if the encoded values cannot overflow the narrow type.
+//! exact if no intermediate result can exceed 128 bits. Integers that the expression casts to
+//! another type are computed in that type, if the encoded values cannot overflow the original type.
 //!
 //! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
 //! disjoint cases. Division of floats by a product becomes multiplication by the reciprocals of the
@@ -63,7 +63,8 @@ pub(crate) struct ExprTerms {
     pub(crate) narrow: Vec<NarrowExpr>,
 }
 
-/// The largest number of terms for which a program is built.
+/// The largest number of terms into which an expression is split. A `CASE` may also split the rows
+/// that remain after a branch into at most this number of parts.
 const MAX_TERMS: usize = 16;
 
 /// The largest absolute value of unscaled decimals. DataFusion computes decimals in 128 bits, and

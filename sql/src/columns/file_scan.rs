@@ -58,7 +58,8 @@ struct FileSource {
 #[derive(Debug)]
 pub(crate) struct LoadedRows {
     pub(crate) batch: RecordBatch,
-    /// Number of columns that were read from files; the other columns were kept already.
+    /// Number of columns that were read from files. The number may include columns that the scan
+    /// does not return, because a text file is read as a whole.
     pub(super) read: usize,
     /// The columns, whose memory stays reserved while the rows exist.
     pub(super) _columns: Vec<Arc<FileColumn>>,

@@ -1,9 +1,9 @@
 //! Tables of files whose columns are read when a query first needs them, and then kept for later
 //! queries.
 //!
-//! The [`ColumnStore`] keeps the columns until the size or modification time of a file changes, or
-//! other entries need the memory. Columns that do not fit the limit of the store are read by each
-//! query, as in DataFusion.
+//! The [`ColumnStore`] keeps the columns until other entries need the memory, a file is added or
+//! removed, or the size or modification time of a file changes. Columns that do not fit the limit
+//! of the store are read by each query, as in DataFusion.
 
 use super::file_scan::{FileScan, FileScanFacts, LoadedRows};
 use super::store::{ColumnStore, FileColumn, TableId};

@@ -44,8 +44,9 @@ impl InputRows {
         &self.batch
     }
 
-    /// Returns the table from which the rows are selected; `None` if the rows do not come from one
-    /// table, or the table has 2^32 rows or more.
+    /// Returns the table from which the rows are selected. Returns `None` in three cases: the rows
+    /// do not come from one table, the columns of a table of files cannot be kept, or the table has
+    /// 2^32 rows or more.
     pub fn source(&self) -> Option<&Arc<RowSource>> {
         self.source.as_ref()
     }
@@ -88,10 +89,10 @@ pub(crate) async fn read_input(
     let (chunks, loaded) = match find_input_scan(plan, &mut steps) {
         Some(InputScan::File(scan)) => match scan.rows(context).await? {
             Some(loaded) => (vec![loaded.batch.clone()], Some(loaded)),
-            None => return Ok(read_all_rows(plan.execute(0, context.clone())?, allowance).await?.into()),
+            None => return Ok(read_rows(plan.execute(0, context.clone())?, allowance).await?.into()),
         },
         Some(InputScan::Memory(memory)) => (table_chunks(memory, version)?, None),
-        None => return Ok(read_all_rows(plan.execute(0, context.clone())?, allowance).await?.into()),
+        None => return Ok(read_rows(plan.execute(0, context.clone())?, allowance).await?.into()),
     };
     let table = (chunks, loaded);
     select(table, &steps, &plan.schema(), (store, context), allowance)
@@ -228,7 +229,11 @@ fn mask(predicate: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Boolea
 ///
 /// # Errors
 /// If the rows cannot be read, or the allowance is exhausted.
-async fn read_all_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
+/// Reads all rows of a stream.
+///
+/// # Errors
+/// If the rows cannot be read, or the allowance is exhausted.
+pub(crate) async fn read_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
     let schema = stream.schema();
     let (mut batches, mut bytes) = (Vec::new(), 0);
     while let Some(batch) = stream.try_next().await? {

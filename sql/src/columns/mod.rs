@@ -18,7 +18,7 @@ mod store;
 
 pub(crate) use file_table::{FileTable, FileVersion};
 pub use input_rows::InputRows;
-pub(crate) use input_rows::read_input;
+pub(crate) use input_rows::{read_input, read_rows};
 pub use row_source::RowSource;
 pub use store::ColumnCodes;
 pub(crate) use store::ColumnStore;

@@ -22,8 +22,9 @@ impl EncodedJoin {
     }
 
     /// Computes the bound: the number of rows of a starting leaf, times a factor for each further
-    /// leaf. The factor is the largest number of the leaf's rows with equal values in the fields
-    /// that earlier leaves have. Starting leaves are tried from the longest on, until the least
+    /// leaf. Leaves of semi-joins and anti-joins are ignored, because they add no rows. The factor
+    /// is the largest number of the leaf's rows with equal values in the fields that earlier leaves
+    /// have. Starting leaves are tried from the longest on, until the least
     /// bound is at most the number of rows of the longest leaf. If the keys of all other leaves are
     /// unique, the first starting leaf gives such a bound, so the keys of the longest leaf are not
     /// counted.

@@ -1,5 +1,5 @@
-//! Domains: maps between the values of fields that are joined, grouped or compared, and codes in
-//! the order of these values.
+//! Domains: maps between the values of the fields of a join and their codes. The codes have the
+//! order of the values.
 
 use super::integers::{Integers, distinct, from_integers};
 use crate::error::{Error, FallbackReason, Result};

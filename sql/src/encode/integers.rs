@@ -12,8 +12,8 @@ pub(super) struct Integers {
 }
 
 impl Integers {
-    /// Returns the integers of a column; `None` if its type is neither one of [`is_integers`] nor a
-    /// decimal of 128 bits, or a decimal does not fit `i64`.
+    /// Returns the integers of a column. Returns `None` in two cases: a decimal does not fit `i64`,
+    /// or the type is neither a decimal of 128 bits nor a type that [`is_integers`] accepts.
     pub(super) fn of(column: &ArrayRef) -> Option<Integers> {
         let ty = column.data_type();
         if let Some(decimals) = column.as_primitive_opt::<Decimal128Type>() {
@@ -27,7 +27,7 @@ impl Integers {
         }
         let values = match ty {
             DataType::Int64 => column.as_primitive::<Int64Type>().clone(),
-            DataType::Date32 | DataType::Time32(_) => {
+            DataType::Date32 => {
                 cast(&cast(column, &DataType::Int32).ok()?, &DataType::Int64).ok()?.as_primitive().clone()
             }
             _ => cast(column, &DataType::Int64).ok()?.as_primitive::<Int64Type>().clone(),

@@ -10,8 +10,8 @@ pub(super) fn compare(codes: &[&[u64]], a: usize, b: usize) -> Ordering {
 /// Sorts `count` rows by their codes; rows with equal codes keep their order. `None`, as argument
 /// and as result, means all rows in the order of the table.
 ///
-/// Tables are often stored in the order of their first key. Then only the rows of each key are
-/// sorted, if there are few per key.
+/// Tables are often stored in the order of their first key. If such a table has few rows per key,
+/// only the rows of each key are sorted.
 pub(super) fn sort_rows(rows: Option<Vec<u32>>, count: usize, codes: &[&[u64]], shape: &[u64]) -> Option<Vec<u32>> {
     let row = |k: usize| rows.as_ref().map_or(k, |rows| rows[k] as usize);
     let Some((first, rest)) = codes.split_first() else { return rows };
@@ -76,9 +76,9 @@ fn counting_sort(key: impl Fn(&u32) -> u64, rows: &[u32], bound: usize) -> Vec<u
     sorted
 }
 
-/// Sorts rows by `keys` as [`counting_sort`] does, for a `bound` above the number of rows (radix
-/// sort, least significant digit first). Fewer than [`MIN_RADIX_ROWS`] rows, which must ascend, are
-/// sorted by comparison.
+/// Sorts rows by `keys` as [`counting_sort`] does (radix sort, least significant digit first). The
+/// time grows with the number of digits of `bound`, not with `bound` itself. Fewer than
+/// [`MIN_RADIX_ROWS`] rows, which must ascend, are sorted by comparison.
 fn radix_sort(mut keys: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
     if keys.len() < MIN_RADIX_ROWS {
         let mut pairs: Vec<(u64, u32)> = keys.into_iter().zip(rows).collect();

@@ -24,8 +24,8 @@ enum RowOrigin {
     Leaf(LeafId),
 }
 
-/// A mode of a tensor: its columns, whose values are equal, with their domain and the treatment of
-/// NULLs.
+/// A mode of a tensor: the columns of its field in the leaf, the domain of the field, and the
+/// treatment of NULLs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct SharedMode {
     columns: Vec<usize>,

@@ -22,7 +22,7 @@ const BLOCK_BYTES: usize = 1 << 10;
 /// The mark that the reader skips at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The number of bytes at the start of a file in which line breaks of values are searched.
+/// The number of bytes at the start of a file that are searched for line breaks within values.
 const SAMPLE_BYTES: u64 = 1 << 20;
 
 /// The extent of a file that is read at once.
@@ -79,7 +79,7 @@ pub(crate) fn has_line_breaks(path: &Path, quoting: Quoting) -> io::Result<bool>
 /// The offsets of quotes in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct QuotePlaces {
-    /// The quote that is open at the end of the text.
+    /// The opening quote of the value that does not end within the text.
     open: Option<u64>,
     /// The opening quote of the first value with a line break.
     line_break: Option<u64>,
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(open_line(&format!("{rows}a\"{rows}"), plain), None);
     }
 
-    /// Only line breaks within quotes count, even if their block is skipped.
+    /// Line breaks count only within quotes; line breaks in skipped blocks are found, too.
     #[test]
     fn line_breaks_of_values_are_found() {
         let (plain, long) = (Quoting::new(b',', None), "word\n".repeat(1000));

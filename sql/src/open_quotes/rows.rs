@@ -126,7 +126,8 @@ pub(crate) fn checked_rows(rows: SendableRecordBatchStream, files: Arc<TextFiles
 struct RowCheck {
     rows: SendableRecordBatchStream,
     files: Arc<TextFiles>,
-    /// The check of all files in the background; `None` if the scan has a limit.
+    /// The check of all files in the background; `None` before the check begins, after it was
+    /// awaited, and if the scan has a limit.
     check: Option<SpawnedTask<Result<()>>>,
     /// The last rows that were read. They are returned when more rows follow, or when the check has
     /// succeeded.

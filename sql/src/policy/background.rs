@@ -234,8 +234,8 @@ impl JobQueue {
     }
 
     /// Waits for the next job that is due, and returns it with its id and whether a query waits for
-    /// it; returns `None` if no entry is left or the session has ended. A job for which no query
-    /// waits is returned only if no other such job is running.
+    /// it; returns `None` if no entry is left or the session has ended. While a job is running that
+    /// began without a waiting query, only jobs for which a query waits are returned.
     fn next_job(&self) -> Option<(u64, Box<Job>, Waiting)> {
         let mut state = self.lock();
         loop {
@@ -437,7 +437,7 @@ fn start_jobs(queue: &Arc<JobQueue>) {
 mod tests {
     use super::*;
 
-    /// A call that joins a queued job starts the job at the earlier of both times.
+    /// The smaller of two start times is the earlier one; `AfterDataFusion` is the latest.
     #[test]
     fn start_times_are_ordered() {
         let early = Instant::now();

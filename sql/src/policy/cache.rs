@@ -12,7 +12,8 @@ use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The key of a region: its plans, and the target of its kernels.
+/// The key of an encoded region: the region, the plans of its inputs, and the target of its
+/// kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RegionKey {
     pub(crate) region: Arc<Region>,

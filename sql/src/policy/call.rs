@@ -136,8 +136,9 @@ impl Call {
         Ok(fallback.stream(self.runner.schema.clone(), self.context.clone()).await?.boxed())
     }
 
-    /// Answers with DataFusion, or with redpoll if redpoll prepares and runs the region before
-    /// DataFusion answers, or if DataFusion exhausts the memory.
+    /// Answers with DataFusion, except in two cases: redpoll prepares and runs the region before
+    /// DataFusion answers, or DataFusion exhausts the memory before its first rows. Redpoll then
+    /// answers, if it has enough memory.
     pub(crate) async fn race(
         self,
         fallback: Fallback,

@@ -162,7 +162,7 @@ mod tests {
         database
     }
 
-    /// Returns the joins outside regions: their kinds and equal columns.
+    /// Returns the joins outside of regions, each as text: its kind and its keys.
     fn joins(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
         let (mut joins, mut plans) = (Vec::new(), vec![plan]);
         while let Some(plan) = plans.pop() {

@@ -40,8 +40,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Prepares the region and inserts it into the cache, or records in the cache why the region is
-    /// left to DataFusion. After another error, does neither.
+    /// Prepares the region and inserts it into the cache, if it fits there. If the region must be
+    /// left to DataFusion, records the reason in the cache.
     pub(crate) fn run(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> JobOutcome {
         // The version is taken before the rows are read, so a verdict cannot be recorded for a
         // later version.

@@ -8,14 +8,14 @@
 //! 1. `rule`, `claim_cost`: the optimizer claims a region that can be claimed, was not left to
 //!    DataFusion before, and is estimated to pay. A region does not pay if its rows cannot be
 //!    cached between runs, unless preparation is always faster than DataFusion. A region without
-//!    tensors does not pay either if its tables have so few rows that DataFusion would finish while
-//!    a program is compiled, or if an unknown number of values must be combined. With
+//!    tensors does not pay in two more cases: its tables have so few rows that DataFusion would
+//!    finish while a program is compiled, or an unknown number of values must be combined. With
 //!    `redpoll.claim = 'always'`, or if DataFusion cannot run the plan, the estimate does not
 //!    matter.
-//! 2. `choice`, `call`: by default, redpoll answers a call if the region is cached or cannot be
-//!    cached, if DataFusion cannot run the plan, or if preparation is estimated to take no longer
-//!    than the lower bound of DataFusion's time ([`CostEstimate::is_always_faster`]). Otherwise
-//!    DataFusion answers while redpoll prepares the region.
+//! 2. `choice`, `call`: by default, redpoll answers a call in four cases: the region is cached, the
+//!    region cannot be cached, DataFusion cannot run the plan, or preparation is estimated to take
+//!    no longer than the lower bound of DataFusion's time ([`CostEstimate::is_always_faster`]).
+//!    Otherwise DataFusion answers while redpoll prepares the region.
 //! 3. `background`, `job`: preparation begins when DataFusion has run for the estimated time of
 //!    preparation ([`CostEstimate::prepare_time`]), or has answered. The engine that finishes first
 //!    answers.
@@ -25,8 +25,8 @@
 //!    DataFusion has not run, an upper bound of its time is computed from the numbers of rows with
 //!    equal keys.
 //! 6. `fallback`, `cache`: a region that is slower, or whose values could give another result in
-//!    kernels, is left to DataFusion until the region's tables change. DataFusion then runs its own
-//!    plan of the region.
+//!    kernels, is left to DataFusion until its tables or the target of its kernels change. Until
+//!    then, DataFusion runs its own plan of the region.
 
 mod answer_source;
 mod background;

@@ -6,8 +6,8 @@ use crate::claim::{
 };
 use std::fmt::Write;
 
-/// Returns the groups, aggregates, leaves with their fields, conditions and computed leaves of a
-/// region as text.
+/// Describes a region as text: its groups, its aggregates, its leaves with their fields, the
+/// comparisons of its fields, its conditions, and its computed leaves.
 pub fn describe(region: &Region) -> String {
     let Region { join, aggregates } = region;
     let mut text = String::new();

@@ -92,7 +92,7 @@ impl<'a> LeafTables<'a> {
     }
 
     /// Returns an expression over the fields that is true at the coordinates where the join has a
-    /// row.
+    /// row without a NULL in the columns `valid`.
     pub(crate) fn presence(&mut self, valid: &[LeafColumn], extra_field: Option<FieldId>) -> Result<Expr> {
         let args = self.factors(|_| Some(Payload::Presence), valid, extra_field)?;
         combine(Builtin::And, self.remove_all_true(args, extra_field).0)

@@ -54,9 +54,10 @@ pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Resul
     }
 }
 
-/// Sets the option for one file in a `COPY` whose target is not a folder, unless the statement sets
-/// the option. Other plans, and plans that write tensors, are returned unchanged. A target is a
-/// folder if it ends with `/` or exists as a folder, or if the rows are partitioned.
+/// Sets the option [`SINGLE_FILE`] of a `COPY`: to the choice of the statement if it makes one,
+/// otherwise to `true` unless the target is a folder. Other plans, and plans that write tensors,
+/// are returned unchanged. A target is a folder if it ends with `/` or exists as a folder, or if
+/// the rows are partitioned.
 ///
 /// # Errors
 /// If the target is malformed.

@@ -1,5 +1,5 @@
-//! Checks that the files of `CREATE EXTERNAL TABLE` exist, and infers the format and columns of
-//! files of text as `FROM read_csv('FILE')` does.
+//! Checks that the files of `CREATE EXTERNAL TABLE` exist. Infers the format of a file of JSON, and
+//! the format and the columns of a file of text, as `FROM read_csv('FILE')` does.
 
 use super::file_types::{check_file_type, check_options};
 use super::place::Place;
@@ -94,8 +94,8 @@ impl Database {
             _ => None,
         };
         let header = options.get("format.has_header").and_then(|text| text.parse().ok());
-        // The setting is true by default, even for a file whose first line has values. So only
-        // `false` counts as the choice of the user.
+        // The session's setting `has_header` is true by default, even for a file whose first line
+        // has values. So only `false` counts as the choice of the user.
         let without_header = (!self.context().state().config_options().catalog.has_header).then_some(false);
         let reader = RowReader::Text {
             delimiter: byte("format.delimiter"),

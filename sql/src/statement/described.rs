@@ -2,9 +2,10 @@
 
 use super::named_files::FUNCTIONS;
 
-/// Rewrites a text that starts with `DESCRIBE read_csv(..)`, or with `DESC` or another function
-/// that reads a file, to `DESCRIBE SELECT * FROM read_csv(..)`, because the parser expects a name
-/// or a query after `DESCRIBE`. Returns `None` for other texts.
+/// Rewrites `DESCRIBE read_csv(..)` at the start of a text to
+/// `DESCRIBE SELECT * FROM read_csv(..)`, because the parser expects a name or a query after
+/// `DESCRIBE`. `DESC`, and the other functions that read a file, are treated in the same way.
+/// Returns `None` for other texts.
 pub(crate) fn describe_as_query(text: &str) -> Option<String> {
     let statement = text.trim_start();
     let (word, call) = statement.split_once(char::is_whitespace)?;

@@ -43,7 +43,7 @@ fn has_no_fields(error: &DataFusionError) -> bool {
     }
 }
 
-/// Adds advice to the error on a value that has no fields, if the statement has a name
+/// Replaces the error on a value that has no fields by advice, if the statement has a name
 /// `table.column` whose table has the same name as a column. Other errors are returned unchanged.
 /// `columns` are the columns of all tables of the statement.
 pub(super) fn with_outer_table(

@@ -1,4 +1,4 @@
-//! Errors on functions that do not exist, with advice.
+//! Errors on calls of functions that do not exist or that lack a window, with advice.
 
 use super::choices::unknown_choice;
 use super::foreign_functions::replacement;

@@ -14,7 +14,7 @@ pub(super) struct KeywordColumns<'s>(pub(super) &'s SessionState);
 
 impl KeywordColumns<'_> {
     /// Returns the identifiers that a call without parentheses stands for; `None` for other calls,
-    /// and if there is such a function.
+    /// and if the session has a function of this name.
     fn column(&self, call: &Function) -> Option<Vec<Ident>> {
         if call.args != FunctionArguments::None || call.over.is_some() || call.filter.is_some() {
             return None;

@@ -7,7 +7,8 @@
 //! - merged columns, and names of columns in another case, are corrected.
 //!
 //! The files of `CREATE EXTERNAL TABLE` and `COPY`, accesses to fields, and comparisons of dates
-//! are checked.
+//! are checked. The plan is then completed: a declared file gets its format and columns, a `COPY`
+//! writes one file or a folder, and `RESET` of an option of redpoll becomes `SET`.
 
 mod choices;
 mod copy_target;
@@ -136,8 +137,8 @@ impl Database {
         columns
     }
 
-    /// Returns the statement with the columns of `USING` merged where DataFusion would read the
-    /// column of one table only.
+    /// Returns the statement with the columns of `USING` and `NATURAL` merged, in the selections
+    /// that need it (see [`merged`]).
     async fn with_merged_columns(&self, statement: &Statement) -> Result<Statement> {
         let mut statement = statement.clone();
         if !merged::needs_merging(&mut statement) {

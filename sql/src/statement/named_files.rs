@@ -133,7 +133,7 @@ impl VisitorMut for FileFinder {
     }
 }
 
-/// Returns the types of columns that are given as text.
+/// Parses the SQL types of columns.
 ///
 /// # Errors
 /// If a text is not a type.

@@ -32,8 +32,8 @@ pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, column
         NameDefinitions { name: &field.name, has_other: false, table: table.as_deref(), table_count: 0 };
     visit(statement, &mut definitions);
     let is_plain = match table {
-        // Only one table may have the name that qualifies the column; then this table lacks the
-        // lower-case name.
+        // If only one table has the name that qualifies the column, that table lacks the lower-case
+        // name.
         Some(_) => definitions.table_count == 1,
         // An unqualified name may refer to another definition of the lower-case name in the
         // statement.

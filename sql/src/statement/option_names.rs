@@ -1,4 +1,4 @@
-//! Options in `SET`, `RESET` and `SHOW`: similar names in errors on options that do not exist, and
+//! Options in `SET`, `RESET` and `SHOW`: errors that name the option or similar options, and
 //! `RESET` of the options of redpoll.
 
 use crate::database::Database;

@@ -1,8 +1,8 @@
-//! Names of the columns of results without `AS`.
+//! Names of result columns that a statement does not name by `AS`.
 //!
 //! DataFusion names an expression by its plan, as in `count(*) * Int64(2)`, and refuses two columns
-//! of one name. An expression with literals is named by its SQL instead, and a number is added to a
-//! repeated name.
+//! of the same name. Here, an expression with literals is named by its SQL instead, and a number is
+//! added to a repeated name.
 
 use super::{normalized, visit};
 use crate::unique_name::unique_name;
@@ -12,15 +12,14 @@ use datafusion::sql::sqlparser::ast::{self, Expr, Ident, Select, SelectItem, Set
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// The start of DataFusion's message on columns with one name.
+/// The start of DataFusion's message on two columns with the same name.
 const REPEATED: &str = "Projections require unique expression names";
 
 /// The largest number of parts of an expression that is named by its SQL.
 const MAX_PARTS: usize = 32;
 
-/// Names the expressions of a query's selection that contain literals by their SQL, if
-/// [`has_literal`] accepts them. Names within subqueries stay, because the statement may refer to
-/// them.
+/// Names expressions of a query's selection by their SQL: the expressions without `AS` that
+/// [`has_literal`] accepts. Names within subqueries stay, because the statement may refer to them.
 pub(super) fn name_expressions(statement: &mut Statement) {
     let Statement::Statement(statement) = statement else { return };
     let ast::Statement::Query(query) = &mut **statement else { return };

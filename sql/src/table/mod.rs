@@ -1,4 +1,5 @@
-//! Tensors as tables: a row for each entry, with a column for each mode and a column for the value.
+//! Tensors as tables: a row for each entry, with a column for each mode, and optionally a column
+//! for the value.
 //!
 //! The entries of a tensor are its stored coordinates. The innermost level may store a coordinate
 //! only because it stores a neighbour, as dense levels do. Such a coordinate is no entry if its
@@ -57,8 +58,9 @@ pub struct ModeRange {
     pub high: u64,
 }
 
-/// A tensor as a table: a row for each entry, with its coordinates as `BIGINT`, and its value in
-/// the SQL type of the tensor's dtype. Clones are the same table.
+/// A tensor as a table: a row for each entry, with its coordinates as `BIGINT`. Unless the table
+/// omits the values, a row also has the value, in the SQL type of the tensor's dtype. Clones are
+/// the same table.
 ///
 /// ```
 /// use redpoll_logic::{DType, Format, Scalar, TensorType};
@@ -101,7 +103,7 @@ struct TensorTableData {
     pattern: OnceLock<Tensor>,
     /// The values, with fill value 0.
     values: OnceLock<Tensor>,
-    /// All rows; unset before they are first read.
+    /// All rows; unset until a scan reads all of them.
     rows: OnceLock<RecordBatch>,
 }
 

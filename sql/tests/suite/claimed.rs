@@ -190,8 +190,8 @@ async fn variances_agree_with_datafusion() {
     agree(&database, "SELECT d.seg, var(years.y) FROM years JOIN d ON years.k = d.k GROUP BY d.seg").await.unwrap();
 }
 
-/// Floats and computed values can be group keys; equal floats with different bits are left to
-/// DataFusion.
+/// Floats and computed values can be group keys. The rows also agree if a key has equal floats with
+/// different bits.
 #[tokio::test]
 async fn computed_groups_agree_with_datafusion() {
     let database = measurements().await;
@@ -248,8 +248,8 @@ async fn tables_joined_with_themselves_are_stored_once() {
     }
 }
 
-/// An aggregate that only counts rows does not read a table with one row for every combination of
-/// keys, such as a dense matrix.
+/// A table with one row for every combination of keys, such as a dense matrix, is not read just to
+/// count rows.
 #[tokio::test]
 async fn tables_with_all_rows_are_not_read_to_count_them() {
     let database = graph().await;
@@ -365,7 +365,8 @@ async fn rows_of_anti_joins_are_grouped_by_their_key() {
     agree(&database, "SELECT u.id, count(*) FROM u LEFT ANTI JOIN o ON o.uid = u.id GROUP BY u.id").await.unwrap();
 }
 
-/// `EXPLAIN` names a group field of two tables after the columns of both tables.
+/// `EXPLAIN` names the group key of a full outer join after the columns of both tables, and the
+/// group key of an inner join after one column.
 #[tokio::test]
 async fn coalesced_groups_are_named_after_both_sides() {
     let database = graph().await;
@@ -379,8 +380,8 @@ async fn coalesced_groups_are_named_after_both_sides() {
     assert!(plan.contains("groups=[e.dst]"), "{plan}");
 }
 
-/// Sums over distinct decimals are exact in any join, and NULL if there is no value. They are left
-/// to DataFusion if they exceed 64 bits.
+/// Sums over distinct decimals are exact in any join, even if they exceed 64 bits, and NULL if
+/// there is no value.
 #[tokio::test]
 async fn sums_of_distinct_decimals_agree_with_datafusion() {
     let database = graph().await;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 const PATHS: &str = "SELECT count(*) FROM t a JOIN t b ON a.dst = b.src";
 
-/// An engine that records the targets of its runs, and claims to have every target.
+/// An engine that records the target of each run. One session runs all plans, whatever the target.
 #[derive(Clone, Debug)]
 struct RecordingEngine {
     session: Session,

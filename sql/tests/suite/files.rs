@@ -59,8 +59,8 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Text files of rows become tables with column names, whatever their format and compression. Only
-/// the file in the Matrix Market format is a matrix.
+/// Text files of rows become tables, whatever their format and compression. The file in the Matrix
+/// Market format is a matrix. An uncompressed file with the name of a compressed file is an error.
 #[tokio::test]
 async fn text_files_are_tables_under_any_name() {
     let (commas, tabs) = (&b"id,name\n1,ann\n2,bob\n"[..], &b"id\tname\n1\tann\n2\tbob, jr\n"[..]);
@@ -143,7 +143,8 @@ async fn columns_of_text_keep_codes_names_and_first_rows() {
     .await;
 }
 
-/// `read_csv` takes the types of columns, of plain and compressed files.
+/// `read_csv` accepts types of columns, for plain files and for compressed files. Wrong types and
+/// unknown columns are errors.
 #[tokio::test]
 async fn types_of_columns_can_be_given() {
     let text = b"zip,n,day\n712,1,2024-02-29\n1000,2,2023-01-01\n";
@@ -229,7 +230,7 @@ async fn folders_and_patterns_are_tables() {
 }
 
 /// A quoted value that never ends is an error with the file and the line, whether the reader would
-/// return fewer rows, a strange value or an error of its own. Other quotes are parts of values.
+/// return fewer rows, a strange value or an error of its own. Other quotes are no errors.
 #[tokio::test]
 async fn quotes_that_stay_open_are_errors() {
     let (last, middle) = (&b"id,name\n1,ann\n2,\"bob\n"[..], &b"id,name\n1,ann\n2,\"bob\n3,cid\n4,dan\n"[..]);
@@ -308,7 +309,8 @@ async fn errors_of_readers_name_the_file() {
 }
 
 /// Values with line breaks do not change the types of other columns. A file that is large enough to
-/// be read in parts returns the right rows, or an error if the first MiB has no such value.
+/// be read in parts returns the right rows, or an error if such values occur only after its first
+/// MiB.
 #[tokio::test]
 async fn values_may_contain_line_breaks() {
     let row = |k: usize| format!("{k},\"line one of {k}\nand, line two\"\n");
@@ -316,7 +318,7 @@ async fn values_may_contain_line_breaks() {
     let early = format!("id,text\n{}", rows(0..500));
     let plain: String = (0..2000).map(|k| format!("{k},{}\n", "x".repeat(1000))).collect();
     // Only the first MiB of a file is searched for line breaks in values before the file is read in
-    // parts. That part of this file has none.
+    // parts. The first MiB of this file has no such line break.
     let late = format!("id,text\n{plain}{}", rows(2000..2500));
     let folder = folder(&[("early.csv", early.as_bytes()), ("late.csv", late.as_bytes())]);
     let database = database().await;

@@ -4,7 +4,10 @@
 //! `redpoll_testing::sql` draws and compares the queries. `REDPOLL_SQL_CASES` is the number of
 //! cases; `REDPOLL_SQL_SEED` is the first seed.
 
-use redpoll_testing::sql::{CaseRunner, SqlCase, SqlOutcome, query, smallest_failure};
+use redpoll_testing::sql::{
+    CaseRunner, CaseStep, Declaration, RandomQuery, SqlCase, SqlOutcome, TableColumn, TextArray, query,
+    smallest_failure,
+};
 
 /// A class of queries: its name, lists of words, and excluded words. A query of the class contains
 /// a word of each list, and no excluded word.
@@ -69,4 +72,16 @@ fn random_queries_agree() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(5 * claimed > 2 * cases as usize, "just {claimed} of {cases} queries were claimed");
     assert!(cases < 200 || !shapes.contains(&0), "a shape was never claimed: {}", counts.join(", "));
+}
+
+/// A declaration that fails is the failure of its case, although the query after it agrees.
+#[test]
+fn failed_declarations_are_reported() {
+    let columns = vec![TableColumn { index: 0, text: TextArray::Default, values: vec!["no_such_column".into()] }];
+    let declaration = Declaration::Rows { name: "t".into(), columns };
+    let (aggregates, from) = (vec!["count(*)".into()], "(VALUES (1)) q0".into());
+    let query = RandomQuery { aggregates, from, ..RandomQuery::default() };
+    let case = SqlCase { steps: vec![CaseStep::Declare(declaration), CaseStep::Query(query)] };
+    assert!(case.failure("declaration").is_some());
+    assert!(case.failure("rows").is_none());
 }

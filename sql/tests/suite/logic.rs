@@ -63,14 +63,28 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Returns the runner of a file, with claiming enabled or disabled.
+/// A way to run the queries of a file.
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    Unclaimed,
+    Claimed,
+    /// Claimed, with regions divided by this value of `redpoll.spread` into this many partitions.
+    Partitions(&'static str, usize),
+}
+
+/// Returns the runner of a file.
 async fn runner(
-    claiming: bool,
+    mode: Mode,
     counts: &Arc<Counts>,
 ) -> Runner<Connection, impl sqllogictest::MakeConnection<Conn = Connection>> {
     let database = database().await;
-    if !claiming {
-        run(&database, "SET redpoll.enabled = false").await.unwrap();
+    match mode {
+        Mode::Unclaimed => drop(run(&database, "SET redpoll.enabled = false").await.unwrap()),
+        Mode::Claimed => {}
+        Mode::Partitions(spread, count) => {
+            run(&database, &format!("SET redpoll.spread = '{spread}'")).await.unwrap();
+            run(&database, &format!("SET datafusion.execution.target_partitions = {count}")).await.unwrap();
+        }
     }
     let counts = counts.clone();
     Runner::new(move || {
@@ -79,14 +93,18 @@ async fn runner(
     })
 }
 
-/// Every query gives the expected rows, claimed and unclaimed, and most queries are claimed.
+/// Every query gives the expected rows, unclaimed, claimed and in partitions, and most queries are
+/// claimed.
 #[tokio::test]
 async fn files_agree_claimed_and_unclaimed() {
-    let (plain, ours) = (Arc::<Counts>::default(), Arc::<Counts>::default());
+    let [plain, ours, partitioned] = [(); 3].map(|()| Arc::<Counts>::default());
+    let mut modes = vec![(Mode::Unclaimed, &plain), (Mode::Claimed, &ours)];
+    let divisions = [("keyed", 3), ("cells", 8)];
+    modes.extend(divisions.map(|(spread, count)| (Mode::Partitions(spread, count), &partitioned)));
     let bless = redpoll_golden::is_blessing();
     for file in files() {
         if bless {
-            let mut runner = runner(false, &plain).await;
+            let mut runner = runner(Mode::Unclaimed, &plain).await;
             runner
                 .update_test_file(
                     &file,
@@ -98,10 +116,10 @@ async fn files_agree_claimed_and_unclaimed() {
                 .await
                 .unwrap();
         }
-        for (claiming, counts) in [(false, &plain), (true, &ours)] {
-            let mut runner = runner(claiming, counts).await;
+        for &(mode, counts) in &modes {
+            let mut runner = runner(mode, counts).await;
             if let Err(e) = runner.run_file_async(&file).await {
-                panic!("{}, {}: {e}", file.display(), if claiming { "claimed" } else { "unclaimed" });
+                panic!("{}, {mode:?}: {e}", file.display());
             }
         }
     }

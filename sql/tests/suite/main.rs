@@ -18,5 +18,6 @@ mod same_names;
 mod semirings;
 mod sessions;
 mod settings;
+mod spread;
 mod tables;
 mod tpch;

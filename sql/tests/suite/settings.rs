@@ -3,7 +3,8 @@
 use redpoll::Session;
 use redpoll_testing::sql::{rows, run};
 
-/// DataFusion shows the settings of redpoll together with its own settings.
+/// `SHOW` finds the settings of redpoll, first with their defaults, then with the values that `SET`
+/// gave them.
 #[tokio::test]
 async fn settings_are_shown() {
     let database = Session::default().database();

@@ -34,6 +34,31 @@ pub async fn claims(database: &Database, sql: &str) -> datafusion::error::Result
     Ok(plan.display_indent().to_string().matches("Redpoll:").count())
 }
 
+/// Returns the batches of a query whose regions run in partitions, where they can be divided: by
+/// the value of `redpoll.spread`, into the given number of partitions.
+///
+/// # Errors
+/// Returns an error if the query fails.
+pub async fn run_in_partitions(
+    database: &Database,
+    sql: &str,
+    (spread, partitions): (&str, usize),
+) -> datafusion::error::Result<Vec<RecordBatch>> {
+    let before = database.context().copied_config().target_partitions();
+    let settings = |spread: &str, partitions: usize| {
+        let partitions = format!("SET datafusion.execution.target_partitions = {partitions}");
+        [format!("SET redpoll.spread = '{spread}'"), partitions]
+    };
+    for setting in settings(spread, partitions) {
+        run(database, &setting).await?;
+    }
+    let rows = run(database, sql).await;
+    for setting in settings("auto", before) {
+        run(database, &setting).await?;
+    }
+    rows
+}
+
 /// A value for comparison: floats as numbers, everything else as text.
 #[derive(Clone, Debug)]
 pub enum Cell {
@@ -62,7 +87,7 @@ pub fn rows(batches: &[RecordBatch]) -> Vec<Vec<Cell>> {
 
 fn key(row: &[Cell]) -> String {
     let text = |cell: &Cell| match cell {
-        // Sums of floats are regrouped, so rows are sorted by rounded values.
+        // The two runs may round sums of floats differently, so rows are sorted by rounded values.
         Cell::Float(v) if v.is_finite() => format!("{v:.3e}"),
         Cell::Float(v) => v.to_string(),
         Cell::Text(t) => t.clone(),
@@ -70,8 +95,8 @@ fn key(row: &[Cell]) -> String {
     row.iter().map(text).collect::<Vec<_>>().join("|")
 }
 
-/// Checks that two results have the same rows, in any order unless `ordered`. Sums of floats may be
-/// rounded differently.
+/// Checks that two results have the same rows, in any order unless `ordered`. Floats may differ by
+/// rounding errors.
 ///
 /// # Errors
 /// Returns the first difference, with both results.
@@ -125,11 +150,12 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     }
 }
 
-/// Runs a query claimed and unclaimed, and checks that both results agree. Returns the number of
-/// claimed regions, or `None` if both runs fail.
+/// Runs a query unclaimed, claimed, and claimed with regions in partitions, and checks that the
+/// results agree. Returns the number of claimed regions, or `None` if the unclaimed and the claimed
+/// run fail.
 ///
 /// # Errors
-/// Returns the difference between the two runs, or the error of a setting or of planning the query.
+/// Returns the difference between two runs, or the error of a setting or of planning the query.
 pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, PhaseFailure> {
     let fails = |phase: &'static str| move |message: String| PhaseFailure { phase, message };
     let set = |enabled: bool| async move {
@@ -145,7 +171,16 @@ pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Phas
     let outer = sql.rsplit(')').next().unwrap_or(sql).to_lowercase();
     let ordered = outer.contains("order by");
     match (plain, claimed_rows) {
-        (Ok(plain), Ok(claimed_rows)) => compare_rows(&claimed_rows, &plain, ordered).map_err(fails("rows"))?,
+        (Ok(plain), Ok(claimed_rows)) => {
+            compare_rows(&claimed_rows, &plain, ordered).map_err(fails("rows"))?;
+            if claimed.as_ref().is_ok_and(|count| *count > 0) {
+                // The text decides the division and the number of partitions.
+                let division = [("keyed", 1), ("keyed", 2), ("cells", 8), ("keyed", 7), ("cells", 4)][sql.len() % 5];
+                let rows = run_in_partitions(database, sql, division).await;
+                let rows = rows.map_err(|e| fails("failed only in partitions")(e.to_string()))?;
+                compare_rows(&rows, &plain, ordered).map_err(fails("rows in partitions"))?;
+            }
+        }
         (Err(_), Err(_)) => return Ok(None),
         (Ok(_), Err(e)) => return Err(fails("failed only when claimed")(e.to_string())),
         (Err(e), Ok(_)) => return Err(fails("failed only unclaimed")(e.to_string())),

@@ -2,8 +2,9 @@
 //! tables.
 //!
 //! A table has arbitrary rows, one row per key, no rows, or rows that are NULL in all columns but
-//! one. The columns of these tables are plain arrays, views, dictionaries, runs or all NULL. One
-//! table is a file that is declared again with other options; two tables are tensors.
+//! one. The text columns `s` and `r` are arrays of several kinds: plain, large, views or
+//! dictionaries. The column `r` may also consist of runs, or be all NULL. One table is a file that
+//! is declared again with other options; two tables are tensors.
 
 use super::query::{JoinClause, RandomQuery, WhereCondition};
 use super::table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};

@@ -1,5 +1,6 @@
 //! SQL compared with plain DataFusion: test databases, the comparison of results, random tables and
-//! queries, and the reduction of failing cases. This module needs the feature `sql`.
+//! queries, the queries of an imitated session, and the reduction of failing cases. This module
+//! needs the feature `sql`.
 
 pub mod arrays;
 mod compare;
@@ -10,7 +11,7 @@ mod session;
 mod shrink;
 mod table;
 
-pub use compare::{Cell, agree, check, claims, compare_rows, database, rows, run};
+pub use compare::{Cell, agree, check, claims, compare_rows, database, rows, run, run_in_partitions};
 pub use draw::{GROUP, declarations, query};
 pub use query::{JoinClause, RandomQuery, WhereCondition};
 pub use runner::{CaseRunner, CaseStep, SqlCase, SqlOutcome};

@@ -56,12 +56,15 @@ impl SqlCase {
         self.steps.push(CaseStep::Query(query(seed)));
     }
 
-    /// Runs all steps in a new database; returns the failure of the last query, if it fails.
-    pub fn failure(&self) -> Option<PhaseFailure> {
+    /// Runs all steps in a new database; returns the first failure, in the given phase, of a
+    /// declaration or of the last query.
+    pub fn failure(&self, phase: &str) -> Option<PhaseFailure> {
         let mut database = TestDatabase::new();
-        let (last, before) = self.steps.split_last()?;
-        before.iter().for_each(|step| drop(database.run(step)));
-        database.run(last).err()
+        self.steps.iter().enumerate().find_map(|(at, step)| {
+            let failure = database.run(step).err()?;
+            let is_checked = at + 1 == self.steps.len() || matches!(step, CaseStep::Declare(_));
+            (is_checked && failure.phase == phase).then_some(failure)
+        })
     }
 }
 
@@ -72,6 +75,7 @@ pub enum SqlOutcome {
     Agrees(usize),
     /// The query fails claimed and unclaimed.
     Rejected,
+    /// The first failure of a declaration or of the query.
     Failed(PhaseFailure),
 }
 
@@ -120,8 +124,8 @@ pub struct CaseRunner {
 }
 
 impl CaseRunner {
-    /// Runs the case of a seed. If the seed does not follow the last seed that ran, the group of
-    /// the seed runs from its start.
+    /// Runs the case of a seed. If the seed does not follow the last seed that ran, or the last
+    /// case failed, all earlier cases of the seed's group run first.
     pub fn run(&mut self, seed: u64) -> SqlOutcome {
         if self.next != seed || seed.is_multiple_of(GROUP) {
             self.database = None;
@@ -134,7 +138,11 @@ impl CaseRunner {
             case.add(seed);
             outcome = SqlOutcome::Rejected;
             for step in &case.steps {
-                match database.run(step) {
+                let result = database.run(step);
+                if matches!(outcome, SqlOutcome::Failed(_)) {
+                    continue;
+                }
+                match result {
                     Ok(Some(claimed)) => outcome = SqlOutcome::Agrees(claimed),
                     Ok(None) => {}
                     Err(failure) => outcome = SqlOutcome::Failed(failure),

@@ -14,7 +14,7 @@ pub fn smallest_failure(case: &SqlCase, phase: &str) -> Option<(SqlCase, PhaseFa
     let mut remaining = MAX_RUNS;
     let mut fails = |case: &SqlCase| {
         remaining = remaining.checked_sub(1)?;
-        case.failure().filter(|failure| failure.phase == phase)
+        case.failure(phase)
     };
     let last = last_declarations(case);
     let mut found = match fails(&last) {

@@ -12,7 +12,8 @@ use redpoll::sql::datafusion::error::{DataFusionError, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The columns of tables, with their types; `r` has the values of `s` in another kind of array.
+/// The columns of tables, with their types. The column `r` has the values of `s`, in a kind of
+/// array that is drawn separately.
 pub const COLUMNS: [(&str, &str); 10] = [
     ("k", "BIGINT"),
     ("j", "BIGINT"),
@@ -142,7 +143,7 @@ impl Declaration {
     /// Declares the table; its file is in `folder`.
     ///
     /// # Errors
-    /// Returns an error if a statement fails.
+    /// Returns an error if a statement fails, or if the table cannot be registered.
     pub async fn declare(&self, database: &Database, folder: &Path) -> Result<()> {
         let file = folder.join("t.csv").display().to_string();
         for statement in self.statements(&file).iter().filter(|s| !s.starts_with("--")) {

@@ -1,0 +1,290 @@
+//! The execution plan of the partitions of a region.
+
+use super::key::{DividedRegion, PartitionInput, PartitionRows};
+use crate::columns::{InputRows, read_input, read_rows};
+use crate::memory::{Allowance, Evict};
+use crate::metrics::Metrics;
+use crate::policy::Cache;
+use crate::program;
+use crate::run::{RegionRunner, read_error};
+use datafusion::arrow::array::{ArrayRef, Int64Array, Scalar};
+use datafusion::arrow::compute::kernels::cmp::eq;
+use datafusion::arrow::compute::{cast, nullif};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{Distribution, EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
+};
+use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt, stream};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::available_parallelism;
+use tokio::sync::{OnceCell, Semaphore};
+
+/// The execution plan of a region whose inputs are divided into partitions. Each output partition
+/// has the rows of the region over one partition of the inputs.
+#[derive(Debug)]
+pub(crate) struct PartitionExec {
+    runner: RegionRunner,
+    divided: Arc<DividedRegion>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    cache: Arc<Cache>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    shared: Arc<SharedState>,
+}
+
+/// The state that the partitions of one plan share.
+#[derive(Debug)]
+struct SharedState {
+    /// The rows of each input that all partitions read whole.
+    whole: Vec<OnceCell<InputRows>>,
+    /// The allowance of the rows of whole inputs.
+    allowance: OnceCell<Allowance>,
+    /// The permits of partitions that read and run at once.
+    permits: Semaphore,
+}
+
+impl PartitionExec {
+    /// Returns the plan over the given inputs, one for each of [`DividedRegion::inputs`].
+    pub(crate) fn new(
+        runner: RegionRunner,
+        divided: Arc<DividedRegion>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
+        cache: Arc<Cache>,
+    ) -> PartitionExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(runner.schema.clone()),
+            Partitioning::UnknownPartitioning(partition_count(&divided.inputs, &inputs)),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        let permits = available_parallelism().map_or(1, |threads| threads.get());
+        let shared = SharedState {
+            whole: inputs.iter().map(|_| OnceCell::new()).collect(),
+            allowance: OnceCell::new(),
+            permits: Semaphore::new(permits),
+        };
+        PartitionExec {
+            runner,
+            divided,
+            inputs,
+            cache,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            shared: Arc::new(shared),
+        }
+    }
+
+    fn job(&self, partition: usize, context: Arc<TaskContext>) -> PartitionJob {
+        PartitionJob {
+            runner: self.runner.clone(),
+            divided: self.divided.clone(),
+            inputs: self.inputs.clone(),
+            is_partitioned: self.properties.partitioning.partition_count() > 1,
+            cache: self.cache.clone(),
+            shared: self.shared.clone(),
+            metrics: Metrics(self.metrics.clone()),
+            partition,
+            context,
+        }
+    }
+}
+
+/// Returns the column whose hash decides the partition of the rows of an input; `None` if each
+/// partition reads all rows.
+fn hashed_column(input: &PartitionInput, plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    match &input.rows {
+        PartitionRows::All => None,
+        PartitionRows::OfKey(column) => Some(*column),
+        // The column that a `ReplicateExec` adds.
+        PartitionRows::OfCell(_) => plan.schema().fields().len().checked_sub(1),
+    }
+}
+
+/// Returns the number of partitions of the divided inputs. Returns 1 if these inputs are not all
+/// hashed into the same number of partitions; then one partition reads all rows.
+fn partition_count(inputs: &[PartitionInput], plans: &[Arc<dyn ExecutionPlan>]) -> usize {
+    let hashed = inputs.iter().zip(plans).filter_map(|(input, plan)| Some((hashed_column(input, plan)?, plan)));
+    let counts = hashed.map(|(key, plan)| match &plan.properties().partitioning {
+        Partitioning::Hash(exprs, count) => match &exprs[..] {
+            [expr] if expr.downcast_ref::<Column>().is_some_and(|column| column.index() == key) => *count,
+            _ => 1,
+        },
+        _ => 1,
+    });
+    let counts: Vec<usize> = counts.collect();
+    if counts.windows(2).all(|pair| pair[0] == pair[1]) { counts.first().copied().unwrap_or(1) } else { 1 }
+}
+
+impl DisplayAs for PartitionExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let join = &self.runner.region.join;
+        let count = self.properties.partitioning.partition_count();
+        write!(f, "RedpollPartitionExec: {}, {count} partitions by ", program::describe(&self.runner.region))?;
+        for (k, (field, parts)) in self.divided.fields.iter().enumerate() {
+            let separator = if k == 0 { "" } else { ", " };
+            write!(f, "{separator}`{}`", join.fields[*field].name)?;
+            if *parts > 0 {
+                write!(f, " in {parts}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ExecutionPlan for PartitionExec {
+    fn name(&self) -> &str {
+        "RedpollPartitionExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        let inputs = self.divided.inputs.iter().zip(&self.inputs);
+        let requirements = inputs.map(|(input, plan)| match hashed_column(input, plan) {
+            Some(key) => {
+                let column = Column::new(plan.schema().field(key).name(), key);
+                Distribution::KeyPartitioned(vec![Arc::new(column) as Arc<dyn PhysicalExpr>])
+            }
+            None => Distribution::SinglePartition,
+        });
+        InputDistributionRequirements::new(requirements.collect())
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(PartitionExec::new(self.runner.clone(), self.divided.clone(), inputs, self.cache.clone())))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let batches = stream::once(self.job(partition, context).run()).try_flatten().boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+}
+
+/// The work of one partition.
+struct PartitionJob {
+    runner: RegionRunner,
+    divided: Arc<DividedRegion>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    /// False if this partition reads all rows.
+    is_partitioned: bool,
+    cache: Arc<Cache>,
+    shared: Arc<SharedState>,
+    metrics: Metrics,
+    partition: usize,
+    context: Arc<TaskContext>,
+}
+
+impl PartitionJob {
+    /// Reads the rows of the partition and runs the region over them. The memory of the results
+    /// stays reserved until the stream is dropped.
+    async fn run(self) -> Result<stream::BoxStream<'static, Result<RecordBatch>>> {
+        let _permit = self.shared.permits.acquire().await.map_err(|e| DataFusionError::External(Box::new(e)))?;
+        let cancelled = Arc::<AtomicBool>::default();
+        let cancel = CancelOnDrop(cancelled.clone());
+        let (encoding, running) = (self.allowance(&cancelled), self.allowance(&cancelled));
+        let inputs = (0..self.inputs.len()).map(|k| self.rows(k, &encoding));
+        let inputs = try_join_all(inputs).await;
+        let runner = self.runner.clone();
+        let work = move || {
+            let inputs = inputs.map_err(read_error)?;
+            let prepared = Arc::new(runner.prepare(&inputs, &encoding)?);
+            drop(inputs);
+            runner.run(&prepared, running)
+        };
+        let outcome = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
+        drop(cancel);
+        let result = outcome.map_err(DataFusionError::from)?;
+        self.metrics.add_time("encode_time", result.prepared.encode_time);
+        self.metrics.add_result(&result);
+        let slices = result.slices(self.context.session_config().batch_size());
+        let divided = self.divided.clone();
+        let reserved = move |batch| {
+            let _ = &result;
+            with_nulls(batch, &divided.null_if_zero)
+        };
+        Ok(stream::iter(slices.into_iter().map(reserved)).boxed())
+    }
+
+    fn allowance(&self, cancelled: &Arc<AtomicBool>) -> Allowance {
+        let cache: Arc<dyn Evict> = self.cache.clone();
+        Allowance::from_pool(self.context.memory_pool(), cache, cancelled.clone())
+    }
+
+    /// Returns the rows of an input that the partition reads.
+    async fn rows(&self, k: usize, allowance: &Allowance) -> Result<InputRows> {
+        let plan = &self.inputs[k];
+        match hashed_column(&self.divided.inputs[k], plan) {
+            Some(_) if self.is_partitioned => {
+                let rows = plan.execute(self.partition, self.context.clone())?;
+                Ok(read_rows(rows, allowance).await?.into())
+            }
+            Some(_) => {
+                let rows = datafusion::physical_plan::execute_stream(plan.clone(), self.context.clone())?;
+                Ok(read_rows(rows, allowance).await?.into())
+            }
+            None => {
+                let never = Arc::<AtomicBool>::default();
+                let allowance = self.shared.allowance.get_or_init(|| async { self.allowance(&never) }).await;
+                let table = (&self.cache.columns, None);
+                let read = || read_input(plan, &self.context, table, allowance);
+                Ok(self.shared.whole[k].get_or_try_init(read).await?.clone())
+            }
+        }
+    }
+}
+
+/// Returns a batch with NULL in place of 0 in the given columns of counts.
+fn with_nulls(batch: RecordBatch, columns: &[usize]) -> Result<RecordBatch> {
+    if columns.is_empty() {
+        return Ok(batch);
+    }
+    let mut arrays = batch.columns().to_vec();
+    for &k in columns {
+        let zero = new_zero(arrays[k].data_type())?;
+        arrays[k] = nullif(&arrays[k], &eq(&arrays[k], &Scalar::new(zero))?)?;
+    }
+    Ok(RecordBatch::try_new(batch.schema(), arrays)?)
+}
+
+/// Returns an array with the number 0.
+fn new_zero(ty: &DataType) -> Result<ArrayRef> {
+    Ok(cast(&Int64Array::from(vec![0]), ty)?)
+}
+
+/// A guard that asks a run to stop when the caller drops the future of the run.
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,125 @@
+//! The choice of a division, and the execution plan of a region in partitions.
+
+use super::key::PartitionRows;
+use super::{DividedRegion, PartitionExec, ReplicateExec, SpreadExec};
+use crate::claim::Region;
+use crate::engine::Engine;
+use crate::options::Spread;
+use crate::policy::{Cache, Fallback};
+use crate::run::RegionRunner;
+use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use std::sync::Arc;
+
+/// Bytes of memory that a region takes for each byte of its inputs: the rows, their codes and the
+/// tensors.
+const BYTES_PER_INPUT_BYTE: usize = 4;
+
+/// Divides a region over inputs as the session asks for. Returns `None` if the region runs as a
+/// whole. A region that cannot be divided into cells is divided by a key.
+pub(crate) fn divide(
+    spread: Spread,
+    region: &Region,
+    inputs: &[Arc<dyn ExecutionPlan>],
+    session: &dyn Session,
+) -> Option<DividedRegion> {
+    let statistics =
+        |plan: &Arc<dyn ExecutionPlan>| StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok();
+    match spread {
+        Spread::Whole => None,
+        Spread::Keyed => DividedRegion::by_key(region),
+        Spread::Cells => {
+            // Inputs of unknown size are taken for equally large.
+            let rows = |input: usize| {
+                let rows = statistics(&inputs[input]).and_then(|s| s.num_rows.get_value().copied());
+                rows.map_or(1e6, |rows| rows as f64)
+            };
+            let cells = DividedRegion::by_cells(region, session.config().target_partitions(), rows);
+            cells.or_else(|| DividedRegion::by_key(region))
+        }
+        Spread::Auto if session.config().target_partitions() == 1 => None,
+        Spread::Auto => {
+            let MemoryLimit::Finite(limit) = session.runtime_env().memory_pool.memory_limit() else { return None };
+            let bytes = inputs.iter().filter_map(|input| statistics(input)?.total_byte_size.get_value().copied());
+            let bytes = bytes.fold(0, usize::saturating_add);
+            (bytes.saturating_mul(BYTES_PER_INPUT_BYTE) > limit).then(|| DividedRegion::by_key(region)).flatten()
+        }
+    }
+}
+
+/// Returns the execution plan of a divided region. `inputs` are the inputs of the whole region, and
+/// `schema` is the schema of its rows.
+///
+/// # Errors
+/// If DataFusion refuses the aggregates or the partitions.
+pub(crate) fn plan_divided(
+    divided: DividedRegion,
+    (inputs, schema): (&[Arc<dyn ExecutionPlan>], SchemaRef),
+    (engine, fallback, cache): (Arc<dyn Engine>, Fallback, Arc<Cache>),
+    (session, planning): (&dyn Session, &PhysicalPlanningContext),
+) -> Result<Arc<dyn ExecutionPlan>> {
+    // Two inputs of a partition may be one input of the region, and a plan can only run once.
+    let partitions = session.config().target_partitions();
+    let inputs = divided.inputs.iter().map(|input| {
+        let plan = reset_plan_states(inputs[input.input].clone())?;
+        Ok(match &input.rows {
+            PartitionRows::OfCell(columns) => Arc::new(ReplicateExec::new(plan, &divided, columns, partitions)?),
+            PartitionRows::All | PartitionRows::OfKey(_) => plan,
+        })
+    });
+    let inputs = inputs.collect::<Result<Vec<Arc<dyn ExecutionPlan>>>>()?;
+    let groups = divided.region.join.groups.len();
+    let partition = |region_schema: SchemaRef, divided: DividedRegion| -> Arc<dyn ExecutionPlan> {
+        let runner = RegionRunner { region: divided.region.clone(), engine, schema: region_schema };
+        Arc::new(PartitionExec::new(runner, Arc::new(divided), inputs, cache.clone()))
+    };
+    let merged = if divided.has_states {
+        let (functions, input_schema) = aggregate_functions(&fallback.plan, session, planning)?;
+        let mut fields: Vec<FieldRef> = schema.fields()[..groups].to_vec();
+        for function in &functions {
+            fields.extend(function.state_fields()?);
+        }
+        let partitions = partition(Arc::new(Schema::new(fields)), divided);
+        let column = |k: usize| {
+            let name = schema.field(k).name();
+            (Arc::new(Column::new(name, k)) as Arc<dyn PhysicalExpr>, name.clone())
+        };
+        let group_by = PhysicalGroupBy::new_single((0..groups).map(column).collect());
+        let filters = vec![None; functions.len()];
+        let merge =
+            AggregateExec::try_new(AggregateMode::Final, group_by, functions, filters, partitions, input_schema)?;
+        Arc::new(merge) as Arc<dyn ExecutionPlan>
+    } else {
+        partition(schema.clone(), divided)
+    };
+    Ok(Arc::new(SpreadExec::new(merged, fallback, cache.clone(), schema)))
+}
+
+/// Returns the aggregate functions of a claimed aggregate, and the schema of its input.
+fn aggregate_functions(
+    plan: &LogicalPlan,
+    session: &dyn Session,
+    planning: &PhysicalPlanningContext,
+) -> Result<(Vec<Arc<AggregateFunctionExpr>>, SchemaRef)> {
+    let LogicalPlan::Aggregate(aggregate) = plan else {
+        return Err(DataFusionError::Internal("a claimed region is an aggregate".into()));
+    };
+    let logical = aggregate.input.schema();
+    let physical = logical.inner();
+    let functions = aggregate.aggr_expr.iter().map(|expr| {
+        let builder = LoweredAggregateBuilder::new(expr, logical, physical, session.execution_props(), planning);
+        Ok(builder.build()?.aggregate)
+    });
+    Ok((functions.collect::<Result<_>>()?, physical.clone()))
+}
