@@ -25,6 +25,6 @@ fn main() -> Result<(), Error> {
     let with_instructor = scores.argmax(1).equal(0);
     let is_right = session.arange(1, n as i64 + 1, 1).isin(session.vector(INSTRUCTOR))?.equal(&with_instructor);
     println!("{} of {n} members with the instructor", with_instructor.count_nonzero(..));
-    println!("{} match the split of 1977", is_right.count_nonzero(..));
+    println!("{} match the split in the paper", is_right.count_nonzero(..));
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Adaptivity: the first run of a plan compares the size of each written tensor with its estimate.
-//! If a size is far from its estimate and a cheaper plan is found, the rest of the plan is replaced
-//! and compiled. Later runs use the adapted plan.
+//! Adaptivity: after each query of the first run of a plan, except the last query, the sizes of the
+//! outputs are compared with their estimates. If a size is far from its estimate and a cheaper plan
+//! is found, the rest of the plan is replaced and compiled. Later runs use the adapted plan.
 
 #[cfg(test)]
 mod tests;
@@ -33,8 +33,8 @@ pub(crate) fn run_first(
     let target = current.executable.prepare_target(requested, bindings)?;
     let start = Instant::now();
     let mut state = RunState::new((requested, target), bindings, limits);
-    // The numbers of positions that replanning needs are fetched within the stage, so that the CPU
-    // takes over if a device has lost the outputs.
+    // The numbers of positions that replanning needs are fetched within the stage. If a device that
+    // `Target::AUTO` chose has lost the outputs, the CPU runs the stage again.
     let mut observe_counts = |completed: CompletedStage<'_>| {
         for tensor in completed.outputs {
             tensor.level_positions()?;
@@ -76,8 +76,8 @@ fn replan(
     let written = written.collect::<Result<Vec<_>, _>>()?;
     let source = statistics.source(bindings);
     let replanned = adaptive.adapt(after, &written, &Statistics::new(&*source), &config.optimizer)?;
-    // The new queries may read a table that the original plan did not need and that is not bound;
-    // then the plan does not change.
+    // The plan does not change if the new queries read a table that is not bound, because the
+    // original plan did not need it.
     let Some(adaptive) = replanned.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
     verify::verify(&adaptive.physical).map_err(Error::VerifyPhysical)?;
     let executable = executable.adapt(after, &adaptive, bindings)?;

@@ -38,10 +38,14 @@ pub(crate) fn write(folder: &Path, sections: &[Section], executable: &Executable
 }
 
 /// Returns the C text of a plan or program from an earlier dump, if the configuration names a
-/// folder that has the text.
-pub(crate) fn read_edited(config: &Config, text: &str, produces: &[Alias]) -> Result<Option<String>, Error> {
+/// folder that has the text. `text` returns the text of the plan or program.
+pub(crate) fn read_edited(
+    config: &Config,
+    text: impl FnOnce() -> String,
+    produces: &[Alias],
+) -> Result<Option<String>, Error> {
     let Some(folder) = &config.load else { return Ok(None) };
-    let path = folder_of(text, produces, folder).join(KERNELS);
+    let path = folder_of(&text(), produces, folder).join(KERNELS);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -87,7 +87,7 @@ impl Executable {
     }
 
     /// Creates and compiles the stages of an adapted plan. The stages up to `after` have run and
-    /// keep their kernels.
+    /// keep their kernels. The new executable has the run count and the device failure of this one.
     pub(crate) fn adapt(
         &self,
         after: usize,
@@ -98,7 +98,11 @@ impl Executable {
         let results = &adaptive.physical.produces;
         let scheduling = Scheduling { schedules: &Schedules::default(), results, mode: self.mode() };
         let stages = Stage::build_all(adaptive, bindings, scheduling, &self.stages[..=after])?;
-        let executable = Executable::new(&self.config, stages, adaptive.physical.produces.clone(), None);
+        let executable = Executable {
+            runs: AtomicU64::new(self.runs.load(Ordering::Relaxed)),
+            device_failure: self.device_failure.clone(),
+            ..Executable::new(&self.config, stages, adaptive.physical.produces.clone(), None)
+        };
         executable.compile()?;
         Ok(executable)
     }

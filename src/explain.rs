@@ -203,7 +203,7 @@ impl Prepared {
         detail: Detail,
     ) -> Result<Vec<Section>, Error> {
         let mut sections: Vec<Section> =
-            compiled.adaptive.report.phases.iter().map(|p| section(p.name, p.plan.clone())).collect();
+            compiled.adaptive.report.phases.iter().map(|p| section(p.name, p.plan.to_string())).collect();
         sections.push(section("queries", self.flow()?.to_string()));
         sections.extend(self.engine_sections());
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();

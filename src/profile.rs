@@ -42,8 +42,9 @@ pub struct Profile {
 pub struct QueryProfile {
     /// The names of the outputs of the query.
     pub name: String,
-    /// The target whose kernel ran, or the tier if the target is [`Target::CPU`]. `None` if no
-    /// kernel ran, as in the interpreter of Notation and in conversions of storage on the host.
+    /// The target whose kernel ran; a tier in a run on [`Target::CPU`], or on [`Target::AUTO`] if
+    /// it chose the CPU. `None` if no kernel ran, as in the interpreter of Notation and in
+    /// conversions of storage on the host.
     pub target: Option<Target>,
     /// The elapsed time of the query.
     pub time: Duration,

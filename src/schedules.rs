@@ -3,7 +3,7 @@
 use crate::error::Error;
 use redpoll_compiler::notation::{Schedule, Transformation};
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
-use redpoll_logic::text::schedule_forms;
+use redpoll_logic::text::PlanText;
 use redpoll_logic::{Alias, FloatMode};
 use std::fmt;
 
@@ -13,9 +13,8 @@ pub(crate) struct Schedules(Vec<Schedule>);
 
 impl Schedules {
     /// Returns the schedules in the text of a plan, followed by the schedules in `added`.
-    pub(crate) fn of_plan_text(text: &str, added: &[Schedule]) -> Result<Schedules, Error> {
-        let forms = schedule_forms(text).map_err(Error::Parse)?;
-        let written = forms.iter().map(Schedule::from_sexpr).collect::<Result<Vec<_>, _>>();
+    pub(crate) fn of_plan_text(text: &PlanText<'_>, added: &[Schedule]) -> Result<Schedules, Error> {
+        let written = text.schedules().iter().map(Schedule::from_sexpr).collect::<Result<Vec<_>, _>>();
         Ok(Schedules(written.map_err(Error::Parse)?.into_iter().chain(added.iter().cloned()).collect()))
     }
 

@@ -13,7 +13,7 @@ use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
 use redpoll_compiler::notation::{Schedule, is_program};
 use redpoll_kernels::run::{Limits, Progress, ProgressReporter};
-use redpoll_logic::text::{Catalog, free_tables, parse};
+use redpoll_logic::text::{Catalog, PlanText};
 use redpoll_logic::{FloatMode, LiftedConstant, LiftedPlan, Plan};
 use redpoll_storage::Tensor;
 use std::sync::Arc;
@@ -187,11 +187,11 @@ impl Session {
 
     /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
     /// names a query of the optimized plan, and loops of this query as `explain` shows them. A
-    /// schedule without a query name applies to the query of the only result. In the relaxed mode,
-    /// a schedule may change the order in which floats are added or multiplied; results do not
-    /// change otherwise.
-    /// `(schedule ..)` forms after the plan in the text are applied first. A plan with schedules is
-    /// not adapted in its first run.
+    /// schedule without a query name applies to the query of the only result. A schedule of a
+    /// program may name any result or none, and may transform all loops of the program. In the
+    /// relaxed mode, a schedule may change the order in which floats are added or multiplied;
+    /// results do not change otherwise. `(schedule ..)` forms in the text are applied first. A plan
+    /// with schedules is not adapted in its first run.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -219,20 +219,20 @@ impl Session {
             return self.prepare_scheduled_program(&Program::new(text)?, bindings, schedules);
         }
         let mut timings = Timings::default();
-        let plan = timings.time(Phase::Parse, || read_plan(text, bindings))?;
-        self.prepare_read_plan((text, plan), bindings, schedules, timings)
+        let read = timings.time(Phase::Parse, || read_plan(text, bindings))?;
+        self.prepare_read_plan(read, bindings, schedules, timings)
     }
 
     /// Compiles a plan that was read from a text, with the schedules in the text followed by
     /// `schedules`. `timings` has the times of the earlier phases.
     pub(crate) fn prepare_read_plan(
         &self,
-        (text, plan): (&str, Plan),
+        (text, plan): (PlanText<'_>, Plan),
         bindings: &Bindings,
         schedules: &[Schedule],
         timings: Timings,
     ) -> Result<Prepared, Error> {
-        let schedules = Schedules::of_plan_text(text, schedules)?;
+        let schedules = Schedules::of_plan_text(&text, schedules)?;
         prepare(self, (Request::Plan(plan, StatisticsInput::Tensors), &schedules), bindings, timings)
     }
 
@@ -328,10 +328,11 @@ impl Default for Session {
     }
 }
 
-/// Parses a plan over the bound tensors.
-pub(crate) fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
+/// Reads a text, and parses its plan over the bound tensors.
+pub(crate) fn read_plan<'t>(text: &'t str, bindings: &Bindings) -> Result<(PlanText<'t>, Plan), Error> {
+    let text = PlanText::read(text).map_err(Error::Parse)?;
     let mut unbound = Vec::new();
-    for (table, fields) in free_tables(text).map_err(Error::Parse)? {
+    for (table, fields) in text.free_tables().map_err(Error::Parse)? {
         let Some(tensor) = bindings.get(table.as_str()) else {
             unbound.push(UnboundTable { table, rank: fields.len() });
             continue;
@@ -345,5 +346,6 @@ pub(crate) fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> 
         return Err(Error::UnboundTables(unbound));
     }
     let catalog: Catalog = bindings.iter().map(|(name, tensor)| (name.clone(), tensor.ty().clone())).collect();
-    parse(text, &catalog).map_err(Error::Parse)
+    let plan = text.parse(&catalog).map_err(Error::Parse)?;
+    Ok((text, plan))
 }

@@ -1,10 +1,10 @@
-//! The commands and the SQL of the book, as readers run them: the real binary runs in a separate
-//! folder for each page, and the output is compared with the page.
+//! The commands and the SQL of the README and the book, as readers run them: the real binary runs
+//! in a separate folder for each page, and the output is compared with the page.
 //!
 //! In a `console` block, a line that begins with `$` is a command of the shell; lines that begin
-//! with `>` continue the command. The `sql` blocks of a page are run in one session. If a command
-//! fails, the page shows its error; all other commands must succeed. The Rust blocks are run by the
-//! crate `redpoll-book`.
+//! with `>` continue the command. The `sql` blocks of a page are run in one session. A command may
+//! fail only if it prints a line that begins with `error`, and must fail if it prints such a line.
+//! All SQL statements must succeed. The Rust blocks are run by the crate `redpoll-book`.
 #![cfg(unix)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -87,7 +87,8 @@ fn run_sql(page: &Page, blocks: &[usize], folder: &Path) -> Result<Vec<String>, 
     while let Some(line) = all.next() {
         match blocks.get(texts.len()).filter(|block| line.contains(&mark(**block))) {
             None => lines.push(line),
-            // The mark is a table of one row: three lines before it, and one after it.
+            // The mark is the row of a table: three lines of the table precede the row, and one
+            // line follows.
             Some(_) => {
                 lines.truncate(lines.len() - 3);
                 all.next();

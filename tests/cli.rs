@@ -209,7 +209,7 @@ fn failures_have_messages_and_exit_codes() {
         (&["run", "sum.rp", "--bind", "A=a.mtx:csrr"], 1, &["unknown format `csrr`", "csr", "redpoll formats"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx:(dense (element))"], 1, &["1 modes", "the tensor has 2"]),
         (&["run", "sum.rp", "--bind", "A"], 2, &["NAME=FILE"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["bound twice"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["error: `A` is bound twice"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "best"], 2, &["best", "possible values"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "tpu"], 2, &["tpu", "`cuda:N`"]),
         (
@@ -487,14 +487,14 @@ fn failed_writes_leave_existing_files_unchanged() {
 fn notes_go_to_standard_error() {
     let result = Sandbox::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--json"]);
     assert_eq!(json(&result)["outputs"]["s"]["sum"], 2.5);
-    assert!(result.err.contains("no table `B`"), "{}", result.err);
+    assert!(result.err.contains("no table or input `B`"), "{}", result.err);
     let misspelt = Sandbox::new().run(&["run", "sum.rp", "--bind", "a=a.mtx"]);
-    let expected = "note: the plan reads no table `a`; its file is ignored; did you mean `A`?";
+    let expected = "note: there is no table or input `a`; its data are ignored; did you mean `A`?";
     assert!(misspelt.err.contains(expected), "{}", misspelt.err);
     assert_eq!(json(&result)["notes"], serde_json::json!([]));
 }
 
-/// Output names the target of a run and the reason. Small data do not initialize a device.
+/// Output names the target of a run and the reason for this target. Small data run on the CPU.
 #[test]
 fn output_names_the_target_of_a_run() {
     let sandbox = Sandbox::new();
@@ -641,11 +641,23 @@ fn info_reports_the_structure() {
     );
 }
 
-/// Every format stores the same matrix, and losses in conversions are reported.
+/// Files of several formats store the same matrix, and losses in conversions are reported.
 #[test]
 fn files_are_converted_between_all_formats() {
     let sandbox = Sandbox::new();
-    let files = ["a.mtx", "b.tns", "c.csv.gz", "d.npz", "r.rpt", "e.npy", "s.rpt.zst", "f.tsv.zst", "g.mtx"];
+    let files = [
+        "a.mtx",
+        "b.tns",
+        "c.csv.gz",
+        "d.npz",
+        "n.bsp.npz",
+        "r.rpt",
+        "e.npy",
+        "h.idx",
+        "s.rpt.zst",
+        "f.tsv.zst",
+        "g.mtx",
+    ];
     for pair in files.windows(2) {
         let result = sandbox.run(&["convert", pair[0], pair[1]]);
         assert_eq!(result.code, Some(0), "{pair:?}: {}", result.err);
@@ -657,6 +669,14 @@ fn files_are_converted_between_all_formats() {
         fs::read_to_string(sandbox.dir.path().join("g.mtx")).unwrap(),
         MATRIX.replace(" 2\n", " 2.0\n").replace("-1\n", "-1.0\n")
     );
+    // Images store only whole numbers.
+    sandbox.write("bits.pbm", "P1\n3 2\n1 0 1\n0 0 1\n");
+    for (from, to, dtype) in [("bits.pbm", "bits.pgm", "u8"), ("bits.pgm", "back.pbm", "bool")] {
+        let result = sandbox.run(&["convert", from, to]);
+        assert_eq!(result.code, Some(0), "{from} {to}: {}", result.err);
+        assert_eq!(result.out, format!("{to}    2 x 3 {dtype}, 6 entries\n"));
+    }
+    assert_eq!(fs::read(sandbox.dir.path().join("back.pbm")).unwrap(), b"P4\n3 2\n\xa0\x20");
     sandbox
         .write("half.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 5\n1 1 7\n")
         .write("twice.tns", "1 1 2\n2 2 5\n1 1 3\n")
@@ -794,6 +814,8 @@ fn explain_shows_kernels_to_read() {
 /// impossible.
 #[test]
 fn schedules_transform_loops() {
+    const NO_QUERY: &str =
+        "schedule of `C`: no query of the optimized plan and no result of the program has that name; the names are `y`";
     let sandbox = Sandbox::new();
     let run = |command: &str, schedule: &str, options: &[&str]| {
         let plan = "y(i) = A(i,j) * A(i,j)";
@@ -811,7 +833,7 @@ fn schedules_transform_loops() {
             "split(q, a, b, 8)",
             "error: schedule of `y`, at `(split q a b 8)`: there is no loop of `q`; the loops are `i`, `j`",
         ),
-        ("C: parallel(i)", "schedule of `C`: the optimized plan has no query of that name; its queries are `y`"),
+        ("C: parallel(i)", NO_QUERY),
         ("parallel(j)", "error: schedule of `y`, at `for i > for j`: `j` cannot be cut into chunks"),
         ("split(i)", "expected `split(i, io, ii, 64)` or"),
         ("tile(i)", "expected `bound`, `collapse`"),
@@ -821,6 +843,10 @@ fn schedules_transform_loops() {
         assert_eq!(result.code, Some(1), "{schedule}: {}", result.out);
         assert!(result.err.contains(message), "{schedule}: {}", result.err);
     }
+    sandbox.write("p.rp", "(program (input A (shape n m)) (output y f64) (for i (for j (+= y (A i j)))))");
+    let result = sandbox.run(&["run", "p.rp", "--bind", "A=a.mtx:csr", "--schedule", "C: parallel(i)"]);
+    assert_eq!(result.code, Some(1), "{}", result.out);
+    assert!(result.err.contains(NO_QUERY), "{}", result.err);
     let result = sandbox.run(&["run", "--schedule-table"]);
     assert!(result.out.contains("collapse(i, j, p)\n  effect: "), "{}", result.out);
 }

@@ -7,7 +7,8 @@ use redpoll::devices::cuda::Cuda;
 use redpoll::{Detail, Prepared, Target};
 use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 
-/// A device computes the values of the CPU, or declines a listed program.
+/// A device computes the values of the CPU, or declines the program with the message
+/// [`DEVICE_DECLINES`].
 #[test]
 fn program_files_run_on_a_device_or_are_declined() {
     let device = Cuda::open(0);

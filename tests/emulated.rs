@@ -97,7 +97,8 @@ const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (tabl
 const DENSE_PLAN: &str = "(plan (query B (reformat dense (table A i j)))
     (query C (aggregate + 0 (mapjoin * (table B i k) (table B k j)) k))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces C D y))";
-/// Number of rows for which `auto` chooses a device for [`DENSE_PLAN`].
+/// Number of rows for which `auto` chooses a device for [`DENSE_PLAN`], once the data are on the
+/// device.
 const MANY_ROWS: u64 = 280;
 
 fn session(target: Target) -> Session {
@@ -197,7 +198,8 @@ fn threads_share_a_device() {
     });
 }
 
-/// `auto` runs on the device if the data are already on the device, and on the CPU otherwise.
+/// For this plan, `auto` chooses the CPU while the data are only on the host, and the device when
+/// the data are already on the device.
 #[test]
 fn auto_prefers_the_device_that_has_the_data() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -301,8 +303,8 @@ fn device_failures_are_reported() {
     assert_eq!(used_by_small_input(&device.0), used);
 }
 
-/// An array whose tensor was lost by the device is computed again, by another target if the device
-/// still fails.
+/// If the device has lost the tensor of an array, a run on the CPU computes the tensor again, even
+/// while the device fails.
 #[test]
 fn lost_tensors_are_computed_again() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);

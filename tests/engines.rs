@@ -1,5 +1,5 @@
 //! Tests of prepared plans on all targets, through the library: equal results, reported errors,
-//! memory limits, and cached plans.
+//! memory limits, cached plans, and the choice of a target.
 
 use redpoll::kernels::run::Workers;
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
@@ -306,8 +306,8 @@ fn expensive_plans_prefer_a_device() {
     assert!(matches!(little.reason, Reason::LittleWork { .. }), "{little}");
 }
 
-/// If the product of sizes exceeds the range of positions, the run fails before it allocates
-/// anything.
+/// If the product of sizes exceeds the range of positions, the run fails, even if the product
+/// modulo 2^64 is small.
 #[test]
 fn sizes_do_not_wrap_around() {
     let vector = |n: u64| matrix([1, n], 0.0, &Format::dense(2)).to_dense_scalars().unwrap();

@@ -3,8 +3,8 @@
 //! A failure prints the plan, formats, sizes and seed of the first few failing cases. `cargo test
 //! --test files NAME` runs one file again, with the same cases. The optimizing tier runs a sample
 //! of the kernels of each file, since a C compiler takes longer than everything else. With
-//! `REDPOLL_OPTIMIZED=N`, all kernels of the first N cases of each file run in this tier.
-//! `REDPOLL_COMBINATIONS` sets the number of combinations of formats.
+//! `REDPOLL_OPTIMIZED=N`, all kernels of the first N cases of each file run in this tier, except
+//! long kernels. `REDPOLL_COMBINATIONS` sets the number of random combinations of formats.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::{FloatMode, Format};
@@ -19,7 +19,8 @@ use std::path::Path;
 /// The default number of random combinations of formats for each file, in addition to the
 /// combinations in its header. `matrix.rs` covers pairs of levels.
 const COMBINATIONS: usize = 50;
-/// Number of cases whose kernels are compiled together.
+/// Number of cases whose kernels are compiled together, among the cases that `REDPOLL_OPTIMIZED`
+/// selects.
 const BATCH_SIZE: usize = 40;
 /// Number of failures of a file that are shown in full.
 const MAX_SHOWN: usize = 3;

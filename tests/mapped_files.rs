@@ -1,6 +1,6 @@
 //! Tests with files in redpoll's own format that are cut or changed while they are open. Every use
 //! returns the values that the file had when it was opened, or an error; the process does not
-//! crash.
+//! crash. Also tests which parts of an open file count against the memory limit.
 #![allow(clippy::print_stdout, reason = "the child process of a test reports by its output")]
 #![cfg(all(target_os = "linux", feature = "files"))]
 

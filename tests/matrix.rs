@@ -1,5 +1,6 @@
-//! Tests operators over every structure: all combinations of an operator, a pair of level kinds,
-//! protocols, fill values and a rank, in all engines. Also tests every level kind at every depth.
+//! Tests operators over every pair of level kinds that vectors or matrices can have, in all
+//! engines. Each pair runs with equal and with different fill values, and with several protocols.
+//! Also tests every level kind at every depth that it supports.
 //!
 //! Each row of [`OPERATORS`] gives one test for vectors and one test for matrices; `cargo test
 //! --test matrix NAME` runs one test again, with the same cases. The verifier of physical plans
@@ -37,7 +38,8 @@ struct Operator {
     values: [i64; 2],
 }
 
-/// Returns an operator that joins the operands at each coordinate.
+/// Returns an operator without definitions. Its operands have the fill values 0 and 0, or 0 and 5,
+/// and random integers from -4 to 4.
 const fn pointwise(name: &'static str, dtype: Prim, queries: [&'static str; 2]) -> Operator {
     Operator { name, dtype, defines: "", queries, fills: [["0", "0"], ["0", "5"]], values: [-4, 5] }
 }
@@ -361,8 +363,8 @@ fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> DenseTensor {
 }
 
 /// Replaces the values that the levels from `depth` on cannot store by the fill value. The levels
-/// must be in the order of the modes. A level that is not general keeps one coordinate per fiber,
-/// or one run of equal values if the level is innermost and stores runs.
+/// must be in the order of the modes. A level that is neither general nor a singleton keeps one
+/// coordinate per fiber, or one run of equal values if the level is innermost and stores runs.
 fn restrict_to_levels(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)) {
     let Some(level) = ty.format.levels.get(depth) else { return };
     let n = ty.shape[depth] as usize;
@@ -427,8 +429,8 @@ fn convert_and_back(tensor: &Tensor, to: &Format) -> Result<Vec<Scalar>, String>
     back.to_dense_scalars().map_err(|e| e.to_string())
 }
 
-/// Tests reading, writing and converting tensors of three modes, in formats with every level kind
-/// at every depth.
+/// Tests reading, writing and converting tensors of three modes, in all formats that [`formats`]
+/// returns.
 fn levels_at_every_depth() -> Result<(), Failed> {
     let mut rng = named("levels", 3);
     let mut tally = MatrixTally::default();

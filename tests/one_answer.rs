@@ -2,8 +2,10 @@
 //! formats.
 //!
 //! At the coordinates of two matrices, all pairs of values occur, including infinities and NaN. The
-//! values are stored or are fill values. Every operator with an annihilator is applied to these
-//! matrices: in every pair of formats for `f64`, and in equal formats for the other dtypes.
+//! values are stored or are fill values. Every binary operator with an annihilator, except checked
+//! operators of integers, is applied to these matrices: in every pair of formats for `f64`, and in
+//! equal formats for the other dtypes. Further tests check folds, products with poles, tensors with
+//! more coordinates than 64 bits can count, and the strict mode.
 
 use redpoll::{Bindings, Config, Note, Session, Target};
 use redpoll_logic::interp::{DenseTensor, Exactness, interpret};
@@ -174,8 +176,8 @@ fn integers_and_booleans() {
     check_operators(Prim::Bool, BOOLS, BOOL_FILLS, &equal_formats);
 }
 
-/// Products with poles are zero if a factor is zero, even if the fill value is computed through
-/// several operators.
+/// A product is zero if a factor is zero, even where the other factor has a pole, and even if
+/// several operators compute the fill value.
 #[test]
 fn products_with_poles_are_zero_if_a_factor_is_zero() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(2.0), Some(0.5), None];
@@ -276,7 +278,8 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
     );
 }
 
-/// Quotients of two sparse matrices store at most the entries of the dividend.
+/// Quotients of sparse matrices, and products with logarithms or reciprocals, store at most the
+/// entries of the first operand.
 #[test]
 fn quotients_of_sparse_matrices_are_sparse() {
     let n = 20_000u64;
@@ -381,4 +384,27 @@ fn folds_count_more_coordinates_than_64_bits() {
     assert_eq!(fold("(aggregate add-checked 0 (table P i j) i j)", &tensor(0i64.into(), 5i64.into())), Ok(5i64.into()));
     let p = session.array(floats);
     assert_eq!((p + 1.0).mean(..).to_vec::<f64>().unwrap(), [1.0]);
+}
+
+/// In strict mode, `0 * inf` is NaN, so a product with an input does not have the input's pattern.
+/// In the default mode, the same program runs.
+#[test]
+fn patterns_of_programs_are_proved_in_the_mode_of_the_session() {
+    let text = "(program
+      (input A (type (shape n m) f64 0.0 csr)) (input x (type (shape m) f64 0.0 dense))
+      (output D (type (shape n m) f64 0.0 csr)) (pattern D A)
+      (for i (for j (+= (D i j) (* (A i j) (x j))))))";
+    let (a, _) = matrix(FLOATS, true, (Prim::F64, 0.0), "csr");
+    let n = FLOATS.len();
+    let ty = TensorType { shape: vec![n as u64], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::dense(1) };
+    let x = Tensor::from_dense(Arc::new(ty), &Values::from(vec![INF; n])).unwrap();
+    let bindings = Bindings::new().with("A", a).with("x", x);
+    let prepare = |mode: FloatMode| {
+        let mut config = Config::default();
+        config.optimizer.float_mode = mode;
+        Session::new(config).prepare(text, &bindings).and_then(|prepared| prepared.run()).map(|run| run.outputs.len())
+    };
+    assert_eq!(prepare(FloatMode::Relaxed).unwrap(), 1);
+    let error = prepare(FloatMode::StrictIeee).unwrap_err().to_string();
+    assert!(error.contains("is not proved to keep its fill value where `A` has its fill value"), "{error}");
 }

@@ -1,6 +1,6 @@
-//! Runs the programs of the folder `programs` on random graphs and samples, on every target that
-//! runs programs, and in several formats. Compares the results with plain loops. Also checks the
-//! work of a search at sizes n and 4n.
+//! Runs the programs of the folder `programs` on small graphs, on every target that runs programs,
+//! and in several formats. Compares the results with plain loops. Also checks the work of a search
+//! at sizes n and 4n, hand-written schedules, errors, bounds checks, and cached programs.
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
@@ -180,8 +180,8 @@ fn check_runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings
     }
 }
 
-/// Returns graphs of several kinds: without edges, with one vertex, sparse and dense, with
-/// self-loops.
+/// Returns graphs of one vertex, a graph without edges, random graphs of several densities, which
+/// may have self-loops, and a grid.
 fn graphs(seed: u64) -> Vec<TestGraph> {
     let mut rng = Rng(seed);
     let mut all = vec![TestGraph { n: 1, edges: BTreeSet::new() }, TestGraph { n: 6, edges: BTreeSet::new() }];
@@ -563,14 +563,14 @@ fn programs_need_no_bounds_checks() {
         let program = Program::new(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let input = |i: &redpoll::compiler::notation::InputText| {
             let tensor = match i.name.as_str() {
-                "source" => Tensor::scalar(&Scalar::I64(0)).unwrap(),
-                "x" => floats(&[9]),
+                "sources" => index(&[0]),
+                "x" | "preference" => floats(&[9]),
                 "B" => dense.clone(),
                 _ => graph.tensor("csr", |_, _| 1.0),
             };
             (i.name.clone(), tensor)
         };
-        let bindings: Bindings = program.inputs().iter().map(input).collect();
+        let bindings: Bindings = program.inputs().iter().filter(|i| i.value.is_none()).map(input).collect();
         let sections = session().prepare_program(&program, &bindings).unwrap().explain(Detail::Notation).unwrap();
         let bounds = sections.into_iter().find(|s| s.title == "bounds").unwrap().text;
         assert!(bounds.contains("none is checked"), "{}: {bounds}", path.display());

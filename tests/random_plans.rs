@@ -2,9 +2,9 @@
 //!
 //! A failure prints the seed and the smallest failing part of its plan, with inputs and formats. A
 //! seed gives the same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds. A C
-//! compiler takes longer than everything else, so the optimizing tier runs only the first few
-//! hundred default seeds; `REDPOLL_OPTIMIZED` sets their number. The tier runs all seeds that
-//! `REDPOLL_SEEDS` selects.
+//! compiler takes longer than everything else, so the optimizing tier runs only the first
+//! `OPTIMIZED` default seeds. The tier runs all seeds that `REDPOLL_SEEDS` selects. In both cases,
+//! `REDPOLL_OPTIMIZED` can set the number of seeds.
 
 use redpoll_logic::testing::Coverage;
 use redpoll_testing::engines::PhaseFailure;

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of combinations of sizes and formats for each plan file.
+/// Largest number of combinations of sizes and formats for each plan file.
 const CASES: usize = 2;
 /// The default seeds of random programs.
 const SEEDS: Range<u64> = 0..1800;
@@ -134,8 +134,8 @@ fn draft(text: &str, tensors: &[(&str, Tensor)]) -> BoundKernel {
     kernel(text, tensors, FloatMode::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Returns the kernel of a random program; `None` if a verifier rejects the program, or the kernel
-/// is too long.
+/// Returns the kernel of a random program; `None` if the program is rejected, or if the kernel is
+/// too long.
 fn random_kernel(seed: u64, config: &programs::ProgramConfig, max_statements: usize) -> Option<BoundKernel> {
     let tensor = |t: &programs::ProgramTensor| {
         let dense = TensorType { format: Format::dense(t.ty.shape.len()), ..t.ty.clone() };
@@ -203,16 +203,21 @@ fn floats(shape: &[u64]) -> Tensor {
 fn programs_access_only_their_memory() {
     let mut kernels = Vec::new();
     for (_, text) in texts("programs") {
-        for n in [1, 13] {
-            for format in ["csr", "dcsr", "coo", "dense"] {
-                let tensors = [
-                    ("A", graph(n, format)),
-                    ("B", if text.contains("columns of B") { floats(&[n, 5]) } else { graph(n, format) }),
-                    ("x", floats(&[n])),
-                    ("source", integers(vec![n as i64 / 2], &[])),
-                ];
-                kernels.push(draft(&text, &tensors));
-            }
+        for (n, format) in [(1, "dcsr"), (13, "csr"), (13, "coo"), (13, "dense")] {
+            let given = [
+                ("A", graph(n, format)),
+                ("B", if text.contains("columns of B") { floats(&[n, 5]) } else { graph(n, format) }),
+                ("x", floats(&[n])),
+                ("preference", floats(&[n])),
+                ("source", integers(vec![n as i64 / 2], &[])),
+                ("sources", integers(vec![n as i64 / 2, 0], &[2])),
+            ];
+            // Other numbers have their declared values.
+            let inputs = notation::parse_inputs(&text).unwrap();
+            let missing = inputs.iter().filter(|i| given.iter().all(|(name, _)| *name != i.name));
+            let declared = missing.map(|i| (i.name.as_str(), Tensor::scalar(i.value.as_ref().unwrap()).unwrap()));
+            let tensors: Vec<(&str, Tensor)> = given.iter().cloned().chain(declared).collect();
+            kernels.push(draft(&text, &tensors));
         }
     }
     let statuses = run(&kernels);

@@ -103,11 +103,12 @@ fn triangles_of_a_real_graph_are_counted() {
     contains_all(&explained, &["RedpollExec", "tensor a(", "count(*)"]);
 }
 
-/// A file of each kind is written by one statement, and read as a table by another statement.
+/// For each of the eight kinds of files that `COPY` writes, one statement writes a file, and
+/// another statement reads the file as a table.
 #[test]
 fn every_kind_of_file_is_a_table() {
     let sandbox = Sandbox::new();
-    for kind in ["mtx", "tns", "npz", "csv", "parquet", "arrow"] {
+    for kind in ["rpt", "mtx", "tns", "npz", "csv", "json", "parquet", "arrow"] {
         let file = format!("t.{kind}");
         let copy = format!(
             "COPY (SELECT * FROM (VALUES (0, 0, 1.5), (1, 0, 2.0), (1, 2, -1.0)) AS v(i0, i1, value)) TO '{file}'"

@@ -1,5 +1,6 @@
 //! Tests of runs on threads: results have the same bits on any number of threads and in every run,
-//! and runs can be cancelled, stay within their memory limit, and report their progress.
+//! and runs can be cancelled, stay within their memory limit, and report their progress. A parallel
+//! loop that cannot be cut is rejected.
 
 use redpoll::kernels::run::Workers;
 use redpoll::storage::{Status, Tensor};

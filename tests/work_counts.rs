@@ -57,7 +57,8 @@ fn element_wise_programs_visit_stored_entries() {
 
 #[test]
 fn coordinates_beyond_the_diagonal_are_not_visited() {
-    // Each of n rows has up to n entries, two of which are on the selected side of the diagonal.
+    // Each of n rows has up to n entries, at most two of which are on the selected side of the
+    // diagonal.
     for (name, order) in [("above", "lt"), ("below", "gt")] {
         let found = SIZES.map(|n| {
             let size = n * n;

@@ -1,11 +1,11 @@
-"""Compares cuSPARSE, through CuPy and PyTorch, with redpoll on a device, over the inputs from
-`gpu --out`.
+"""Compares CuPy and PyTorch, which run most products by cuSPARSE, with redpoll on a device, over
+the inputs from `gpu --out`.
 
     python gpu_peer.py FOLDER [--dry]
 
 Times are medians, measured by events of the device. A peer whose package is missing is reported and
-skipped. With `--dry`, SciPy, and PyTorch on the host if available, replace CuPy and PyTorch on the
-device, and their results are compared with those of `gpu --dry`.
+skipped. With `--dry`, all peers run and are timed on the host: SciPy replaces CuPy. Their results
+are then compared with those of `gpu --dry`.
 """
 
 import json

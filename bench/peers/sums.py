@@ -47,6 +47,6 @@ def compute_sums(result, fill):
 
 
 def weights(numbers):
-    """Returns the weight of each row-major number of coordinates: a multiple of 2^-20 below 1."""
+    """Returns a weight for each row-major number of an entry: a multiple of 2^-20 below 1."""
     with np.errstate(over="ignore"):
         return ((numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(44)) / float(1 << 20)

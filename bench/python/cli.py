@@ -141,7 +141,8 @@ def measure_one(
 ) -> None:
     """Check the results of a workload on all sides, and measure the sides that return a result.
 
-    A side with a wrong result is recorded as a failure, but measured all the same.
+    A side with a wrong result is recorded as a failure, but measured all the same. A peer whose
+    first call takes longer than `LONGEST` is not measured.
     """
     calls, skipped = {}, {}
     ours: Any = None

@@ -28,10 +28,11 @@ def use_one_thread() -> None:
 
 
 def checked_threads() -> dict[str, int]:
-    """Return the numbers of threads that the imported libraries report.
+    """Return the numbers of threads: the values of the environment variables, and the number that
+    Numba reports.
 
     Raises:
-        RuntimeError: a library has more than one thread.
+        RuntimeError: a number is not 1.
     """
     threads = {name: int(os.environ.get(name, "0")) for name in THREAD_VARIABLES}
     try:
@@ -63,7 +64,7 @@ def is_compiling() -> bool:
 
 
 def wait_for_compilers() -> None:
-    """Wait until redpoll compiles no kernels in the background.
+    """Wait until redpoll compiles no kernels in the background, at most `_PATIENCE` seconds.
 
     Systems other than Linux do not list threads; wait half a second there.
     """

@@ -41,7 +41,7 @@ class Case:
         return self._matrix.nnz
 
     def random(self, operand: str) -> np.random.Generator:
-        """Return the random numbers for an operand, the same in every process."""
+        """Return the generator of an operand, which draws the same numbers in every process."""
         return np.random.default_rng([len(self.name), *map(ord, operand)])
 
     def with_values(self, operand: str, pattern: sp.csr_array, draw: Callable[..., Any]) -> sp.csr_array:
@@ -136,7 +136,7 @@ def power_law(size: int, stored: int, seed: int) -> sp.csr_array:
     return _matrix_of_keys(_distinct(draw, stored), (size, size))
 
 
-#: The generated cases: the generator, the number of rows and columns, and of stored elements.
+#: The generated cases: the generator, the size of both modes, and the number of stored elements.
 GENERATED = {
     "ten": (uniform, 5, 10),
     "uniform/1e3": (uniform, 300, 1_000),
@@ -182,8 +182,8 @@ def _read(name: str) -> sp.csr_array | None:
 
 @lru_cache(maxsize=2)
 def case(name: str, *, quick: bool = False) -> Case | None:
-    """Return a case, or `None` if its file is missing. Quick cases have a hundredth of the
-    elements."""
+    """Return a case, or `None` if its file is missing. Quick generated cases have a hundredth of
+    the elements, but none is reduced below 1,000."""
     if name in FILES:
         matrix = _read(name)
         if matrix is None:

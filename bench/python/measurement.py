@@ -18,8 +18,8 @@ MIN_ROUNDS, MAX_ROUNDS = 7, 31
 #: rounds.
 SLOW_ROUNDS, SLOW = 3, 1.0
 
-#: The number of calls after which redpoll compiles a plan with the C compiler, and the number of
-#: calls in which redpoll then compares its tiers.
+#: The number of calls after which redpoll has begun to compile a plan with the C compiler, and the
+#: number of later calls, during which redpoll compares its tiers.
 _CALLS_BEFORE, _CALLS_AFTER = 205, 40
 
 #: Calls shorter than this many seconds run once unmeasured before each turn.

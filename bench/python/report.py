@@ -180,8 +180,8 @@ def _first(results: Results) -> Iterable[Sequence[str]]:
 
 
 def _skipped(results: Results) -> Iterable[str]:
-    """Yield the reasons why peers could not compute workloads, with the names or the number of
-    these workloads."""
+    """Yield the reasons why peers were not measured, each with the names or the number of the
+    workloads."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in results.measured:
         for side, reason in one.skipped.items():

@@ -53,7 +53,7 @@ class Results:
     measured: list[Measured] = field(default_factory=list)
     #: First calls by workload, case and side.
     first: list[tuple[str, str, str, FirstCall]] = field(default_factory=list)
-    #: Workloads with wrong results or errors, with the reasons.
+    #: Descriptions of failures: wrong results, errors, and sides that used more than one thread.
     failures: list[str] = field(default_factory=list)
     #: Cases without their files.
     missing_cases: list[str] = field(default_factory=list)

@@ -31,8 +31,9 @@ def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
     """Return the ratio of two sides that ran in turns, from the ratio of each round in which both
     ran.
 
-    Both ends of the interval are measured ratios. The interval covers the median of any
-    distribution with a probability of at least 95%; below six rounds it is the whole range.
+    Both ends of the interval are measured ratios. From six rounds on, the interval covers the
+    median of any distribution with a probability of at least 95%. With fewer rounds, the interval
+    is the whole range, and this probability is lower.
     """
     ratios = sorted(a / b for a, b in zip(numerators, denominators, strict=False))
     rank = interval_rank(len(ratios))

@@ -29,8 +29,7 @@ class Workload:
     format: str | None = None
     #: The layout of sparse matrices in PyData/Sparse.
     layout: str = "coo"
-    #: The bytes that every algorithm must move, if known: each operand read once, and the result
-    #: written once.
+    #: A lower bound of the bytes that every algorithm must move, if known.
     moved: Callable[[Case], int] | None = None
     #: Whether the result stays lazy; lazy results are neither computed nor checked.
     is_lazy: bool = False

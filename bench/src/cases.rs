@@ -1,5 +1,5 @@
-//! The cases of the table of ratios. Each case has a kernel and a hand-written loop over the same
-//! arrays, and checks that their results are equal.
+//! The cases of the table of ratios. Each case has a kernel and a hand-written loop, and checks
+//! that their results are equal. Both read the same arrays, except in the case `masked`.
 
 use crate::arrays::{Csf3, Csr, dense};
 use crate::bound_kernel::{BoundKernel, f64_values};
@@ -19,7 +19,7 @@ pub struct KernelCase {
     pub name: String,
     /// A description of the data.
     pub data: String,
-    /// The work that every algorithm has to do.
+    /// The work of the algorithm.
     pub work: RequiredWork,
     /// The kernel.
     pub kernel: BoundKernel,
@@ -35,7 +35,8 @@ pub struct KernelCase {
 pub enum CaseSize {
     /// The data of the table; each case takes seconds.
     Full,
-    /// Small data for criterion and tests.
+    /// Small data, for criterion, tests, printed code and `by_hand --small`. Real data keep their
+    /// size.
     Small,
 }
 
@@ -178,8 +179,9 @@ fn triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
     triangle_case("triangles", data, edges, kernel, found)
 }
 
-/// Returns the case that counts triangles in the undirected graph, each once by the mask
-/// `i < j < k`.
+/// Returns the case that counts triangles under a mask. The kernel reads the undirected graph, and
+/// counts each triangle once by the mask `i < j < k`. The hand-written loop reads only the upper
+/// triangle.
 fn masked_triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
     let edges = graph.to_undirected();
     let text = format!(

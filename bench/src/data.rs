@@ -1,7 +1,7 @@
 //! Data of benchmarks: seeded generators, and real data sets if available.
 //!
-//! Values are small integers, except in files with other values. Sums of small integers have the
-//! same bits in every order of additions.
+//! Most generated values are small integers, whose sums have the same bits in every order of
+//! additions.
 
 use crate::files::dataset;
 use crate::workload::MakeOutcome;
@@ -144,5 +144,5 @@ pub fn read_real(name: &str) -> Result<Result<Content, MakeOutcome>> {
 
 /// Returns the message about a file of the collection that is missing.
 pub(crate) fn missing_file(name: &str) -> String {
-    format!("no file shared/datasets/{name} in the checkout or above it; set REDPOLL_DATASETS to the collection")
+    format!("no file shared/datasets/{name} in a folder above the checkout; set REDPOLL_DATASETS to the collection")
 }

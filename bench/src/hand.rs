@@ -1,5 +1,7 @@
 //! Hand-written loops, optimized as a Rust programmer would optimize them. The loops have the same
-//! algorithms, formats, index widths and guarantees as the kernels that they are compared with.
+//! formats and index widths as the kernels that they are compared with. They also have the same
+//! algorithms, with two exceptions: [`spmv_four_sums`] has more sums than its kernel, and the
+//! kernel with a mask is compared with [`triangles`] over the upper triangle.
 //!
 //! Like kernels, the loops over matrices trust that matrices are valid, and read elements without
 //! bounds checks. The loops over tensors check all bounds except when they read the range of a
@@ -63,8 +65,8 @@ pub fn spmv_four_sums(a: &Csr, x: &[f64]) -> Vec<f64> {
     y
 }
 
-/// Computes `C_ij = sum_k A_ik B_kj` row by row (Gustavson), with a dense row of values, marks and
-/// a list of touched columns. The list is sorted before the row is appended.
+/// Computes `C_ij = sum_k A_ik B_kj` row by row (Gustavson), with a dense row of values, a dense
+/// row of marks, and a list of touched columns. The list is sorted before the row is appended.
 pub fn spgemm(a: &Csr, b: &Csr) -> Csr {
     assert_eq!(a.cols, b.rows);
     let (mut ptr, mut idx, mut val) = (vec![0; a.rows + 1], Vec::new(), Vec::new());

@@ -1,5 +1,6 @@
-//! Measures workloads. A side is an engine, or one execution mode of redpoll. All sides run on the
-//! same data, in turns.
+//! Measures workloads. A side is another engine, or redpoll in one execution mode, or redpoll with
+//! one variant of a workload. All sides take turns over the same data, which variants store in
+//! different formats.
 
 use crate::checks::Sums;
 use crate::peers::{PEERS, Peer, start_server};
@@ -31,14 +32,14 @@ pub struct Budget {
     /// Time for the rounds of a workload. A side stops early when its measured calls have taken
     /// half of this time.
     pub round_time: Duration,
-    /// Smallest number of rounds, even if they exceed `round_time`. Sides that stopped early take
-    /// no part.
+    /// Smallest number of rounds, even if they exceed `round_time`. Sides that stop early run fewer
+    /// rounds.
     pub min_rounds: usize,
     /// Largest number of rounds.
     pub max_rounds: usize,
-    /// Time limit of a single request.
+    /// Time limit of a run, and of loading data into a peer. Other requests have longer limits.
     pub request_timeout: Duration,
-    /// Calls that are shorter than this are repeated within a measurement.
+    /// Calls that are shorter than this are repeated within a measurement, except in cold modes.
     pub min_measurement: Duration,
 }
 

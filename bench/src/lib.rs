@@ -3,7 +3,7 @@
 //! The binary `redpoll-bench` is the harness, which compares redpoll with other engines. The other
 //! binaries print tables:
 //!
-//! - `ratios`: kernels next to hand-written loops of the same algorithm over the same arrays
+//! - `ratios`: kernels next to hand-written loops
 //! - `by_hand`: the optimizing tier next to hand-written C
 //! - `tiers`: the optimizing tier next to the instant tier
 //! - `threads`: workloads on one thread and on several

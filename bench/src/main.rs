@@ -66,7 +66,7 @@ enum BenchCommand {
         /// `redpoll`, or an engine linked into this program
         engine: String,
     },
-    /// Measure gains and costs of claiming, over the queries of the SQL tests and of real tables
+    /// Measure gains and costs of claiming, over queries of the SQL tests, TPC-H and real tables
     #[cfg(feature = "sql")]
     Claims(ClaimsArgs),
     /// Measure whole sessions: the sums of first and of second calls, compared with other engines

@@ -23,10 +23,10 @@ pub fn write_input(folder: &Path, name: &str, content: &Content) -> Result<()> {
     }
 }
 
-/// Writes an array of numbers, row-major in the given shape.
+/// Writes an array of numbers or booleans, row-major in the given shape.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// If the file cannot be written, or the array has other values.
 pub fn write_array(path: &Path, shape: &[u64], array: &Array) -> Result<()> {
     macro_rules! numbers {
         ($($t:ty, $code:literal);*) => {

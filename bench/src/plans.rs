@@ -62,8 +62,8 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     parts.filter_map(|part| part.split_once('='))
 }
 
-/// Parses an input such as `A mxn f64 fill 0 density 0.3` or `s scalar i64`. A third of its
-/// values are drawn from 1 to 3, and all others are the fill value, whatever the density.
+/// Parses an input such as `A mxn f64 fill 0 density 0.3` or `s scalar i64`. About a third
+/// of its values are drawn from 1 to 3, and all others are the fill value, whatever the density.
 fn input(
     line: &str,
     sizes: &HashMap<&str, u64>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Resets the peak memory of a process, on systems that support it.
 pub fn reset_peak_memory(process: u32) {
-    // If the reset fails, the peak includes earlier memory, which is an upper bound.
+    // If the reset fails, the peak also covers earlier times, so it is an upper bound.
     let _ = fs::write(format!("/proc/{process}/clear_refs"), "5");
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use std::io::Read;
     use std::process::{Command, Stdio};
 
-    /// A process that spins is never idle; a process that sleeps is idle.
+    /// A process that spins is not idle within the limit; a process that sleeps is idle.
     #[test]
     #[cfg(target_os = "linux")]
     fn spinning_processes_are_not_idle() {

@@ -1,7 +1,7 @@
 //! The protocol between the harness and the engines that it measures. Each engine is a long-lived
 //! process; requests and replies are single lines of JSON.
 //!
-//! Redpoll, DuckDB and every Python peer are servers of this protocol. Each server measures the
+//! Redpoll and every peer of the harness are servers of this protocol. Each server measures the
 //! time of the work alone. A server retains the result of its last run, so that the harness can
 //! check it outside of the measured time.
 
@@ -131,7 +131,7 @@ pub struct WorkloadTask {
 }
 
 /// A query over one table for each input: `m_a` for matrix `A`, `v_x` for vector `x`. A table has a
-/// column for each mode (`i`, `j`, `k`) and a column `v` of values. The rows of the query are the
+/// column for each mode (`i`, `j`, ..) and a column `v` of values. The rows of the query are the
 /// coordinates of a result in order, followed by the value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SqlQuery {

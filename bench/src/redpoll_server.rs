@@ -1,5 +1,5 @@
-//! Redpoll as a server of the protocol: generates the data of workloads, and runs the workloads in
-//! each tier, cold and warm.
+//! Redpoll as a server of the harness: generates the data of workloads, and runs and verifies the
+//! workloads. Runs use each tier, cold and warm; variants run warm in the optimizing tier.
 
 use crate::checks::Sums;
 use crate::npy::write_input;
@@ -30,7 +30,7 @@ pub enum ExecutionMode {
     Instant,
     /// Optimizing tier with cached plans and kernels.
     Optimizing,
-    /// For queries: optimizing tier with all caches, over tables that are tensors.
+    /// For queries: optimizing tier with cached plans and kernels, over tables that are tensors.
     Tensors,
     /// For queries: instant tier without caches, over tables that are tensors.
     ColdTensors,
@@ -210,8 +210,8 @@ impl RedpollServer {
     }
 }
 
-/// Runs a program `repeat` times, and returns its results with the time and memory of one run.
-/// Memory from earlier runs is not counted.
+/// Runs a program `repeat` times. Returns its results, the mean times of a run, and the peak of the
+/// memory that these runs allocate. Memory that the session already uses is not counted.
 fn run_timed(
     program: &WorkloadProgram,
     runner: &mut WorkloadRunner,

@@ -14,7 +14,7 @@ pub struct Results {
     pub settings: RunSettings,
     /// Every peer with its version, or the reason why it is missing.
     pub peers: Vec<PeerState>,
-    /// The measured workloads, in order.
+    /// The workloads, measured or skipped, in order.
     pub outcomes: Vec<WorkloadOutcome>,
 }
 
@@ -33,8 +33,8 @@ pub struct MachineInfo {
     pub copy_bandwidth: f64,
     /// Bytes read per second by a sum over a large array.
     pub read_bandwidth: f64,
-    /// Gathers per second by a bare loop over uniform indices, into an array that fits the cache
-    /// and into an array that does not.
+    /// Number of values that a bare loop gathers per second at uniform indices: first from an array
+    /// that fits the caches, then from an array that does not.
     pub gathers: [f64; 2],
     /// The load averages of the machine over 1, 5 and 15 minutes, when the harness started.
     pub load: String,
@@ -78,13 +78,14 @@ pub struct WorkloadOutcome {
     pub bytes: f64,
     /// Number of multiplications and additions, or steps of merges; 0 if unknown.
     pub operations: f64,
-    /// Variants that are compared with each other instead of tiers and peers; the first is the
-    /// baseline.
+    /// Variants that are compared with each other; the first is the baseline. A workload with
+    /// variants has no sides of tiers and peers.
     #[serde(default, rename = "compared")]
     pub variants: Vec<VariantInfo>,
     /// The reason why the workload did not run.
     pub skipped: Option<String>,
-    /// Results that differ and runs that failed.
+    /// Results that differ, and errors and timeouts. Errors and timeouts of peers are not listed
+    /// here.
     pub failures: Vec<String>,
     /// All sides, with the execution modes of redpoll first.
     pub sides: Vec<SideOutcome>,

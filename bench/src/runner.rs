@@ -83,7 +83,8 @@ impl WorkloadRunner {
         Ok(self.outputs(run))
     }
 
-    /// Runs a plan over the inputs and further tensors, and returns its results.
+    /// Runs a plan over the inputs and further tensors, and returns its results. A further tensor
+    /// replaces the input of the same name.
     ///
     /// # Errors
     /// The errors of [`WorkloadRunner::run_plan`].

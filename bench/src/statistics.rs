@@ -1,5 +1,5 @@
-//! Statistics of repeated measurements: best, median, spread, and ratios of rounds with confidence
-//! intervals.
+//! Statistics of repeated measurements: best, median and spread; ratios of rounds with confidence
+//! intervals; slopes of lines and rank correlations.
 
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ fn quantile(sorted: &[f64], fraction: f64) -> f64 {
 
 /// Returns the largest `k` such that the `k`-th smallest and `k`-th largest of `n` numbers, counted
 /// from 0, enclose the median of their distribution with a probability of at least 95%. Both tails
-/// of the binomial distribution are then at most 2.5%.
+/// of the binomial distribution are then at most 2.5%. Returns `None` if there is no such `k`.
 fn rank_of_interval(n: usize) -> Option<usize> {
     let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
     let (mut tail, mut rank) = (0.0, None);

@@ -1,4 +1,4 @@
-//! Workloads: an equation, its data, and the plan or program by which redpoll computes it.
+//! Workloads: an equation, its data, and the plan, program or query by which redpoll computes it.
 
 use crate::protocol::{Fill, SqlQuery};
 use crate::runner::WorkloadRunner;
@@ -23,7 +23,7 @@ pub enum Suite {
     Tensor,
     /// Element-wise functions, slices, folds with operators other than addition.
     Array,
-    /// Graph algorithms as algebra.
+    /// Graph algorithms, as sparse algebra and as programs with loops.
     Graph,
     /// Images.
     Image,
@@ -97,7 +97,8 @@ pub enum MakeOutcome {
     Missing(String),
 }
 
-/// A program of redpoll, which computes all results in one or several plans.
+/// A function that computes all results with redpoll, by plans, lazy arrays or programs in
+/// Notation.
 pub type WorkloadProgram = Box<dyn Fn(&mut WorkloadRunner) -> Result<Vec<Tensor>>>;
 
 /// A workload with its data.
@@ -127,7 +128,7 @@ pub struct WorkloadProblem {
 pub struct Variant {
     /// The name of the variant.
     pub name: String,
-    /// The result that a paper reports, as a multiple of its baseline, and the source.
+    /// The result that a paper reports, usually as a speedup over its own baseline, and the source.
     pub paper: Option<&'static str>,
     /// The inputs, instead of those of the problem.
     pub inputs: Vec<WorkloadInput>,

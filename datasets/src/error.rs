@@ -51,8 +51,8 @@ pub enum Error {
         /// The fault.
         fault: Fault,
     },
-    /// The tensor cannot be written exactly in the file format, or not within the memory limit. The
-    /// fault is the caller's.
+    /// The file format cannot represent the tensor exactly, the format does not support the
+    /// options, or writing would exceed the memory limit. The fault is the caller's.
     #[error("{}: cannot write this tensor: {fault}", path.display())]
     Unwritable {
         /// The file to be written; it was not touched.
@@ -62,7 +62,7 @@ pub enum Error {
     },
     /// The size or the times of an open file, or the bytes of an array in the file, have changed,
     /// or the metadata of the file cannot be read any longer. The fault is that of the program that
-    /// wrote the file.
+    /// changed the file.
     #[error("{}: the file has changed since it was opened; open it again", path.display())]
     ChangedFile {
         /// The file.

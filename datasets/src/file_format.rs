@@ -45,7 +45,8 @@ pub struct FileFormat {
     pub(crate) sniff: fn(&[u8]) -> bool,
     /// Reads the whole content.
     pub(crate) read: ReadFile,
-    /// Reads the header, and no more of the stream than the header requires.
+    /// Reads the header, and no more of the stream than the header requires. Formats without a
+    /// header, and archives, are read as a whole.
     pub(crate) info: fn(&mut dyn Read, &Memory) -> Result<Info, StreamError>,
     /// Writes a tensor.
     pub(crate) write: fn(&Content, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
@@ -73,7 +74,7 @@ pub(crate) type OpenTensor = fn(&Path, File, &OpenContext<'_>) -> Result<(Info, 
 pub(crate) struct StoredFormat {
     /// Reads a tensor into memory, and validates it.
     pub(crate) read: ReadTensor,
-    /// Opens a file on disk, without reading all of it.
+    /// Opens a file on disk. Maps arrays of floats instead of reading them, where that is possible.
     pub(crate) open: OpenTensor,
     /// Records a file that was written from a valid tensor.
     pub(crate) record_written: fn(&Path, &mut File, &Tensor, &RecordFolder),

@@ -5,7 +5,7 @@
 //! - [`open`] returns a file as a tensor. A `.rpt` file contains the arrays of the tensor; the
 //!   entries of other files are stored in a format that the caller may choose.
 //! - [`write()`] writes a tensor to a file atomically.
-//! - [`info`] returns the header of a file, and reads no more of the file than that requires.
+//! - [`info`] returns the header of a file, and reads no more of the file than the header requires.
 //! - [`mod@generate`] generates matrices and tensors of chosen sizes.
 //!
 //! The formats are the rows of [`file_formats::FILE_FORMATS`]: redpoll's own format, Matrix Market,

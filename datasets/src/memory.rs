@@ -15,8 +15,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Memory {
     budget: Arc<MemoryBudget>,
-    /// The budget that messages report. It is `budget` itself, or, if `budget` belongs to a scope,
-    /// the budget around all scopes, whose bytes in use include the bytes of every scope.
+    /// The budget that messages report. For the memory of a scope, it is the budget around all
+    /// scopes, whose bytes in use include the bytes of every scope. Otherwise, it is `budget`.
     outermost: Arc<MemoryBudget>,
 }
 

@@ -271,17 +271,18 @@ fn check_not_empty(content: &[u8]) -> Result<(), LocatedFault> {
 }
 
 /// Returns the fault that replaces `fault` if the file is of another format than its name says;
-/// otherwise returns `None`. The file is taken to be of another format if the reader of the named
-/// format fails at the start of the file, for a reason other than a lack of memory, and if the
-/// first bytes do not look like the named format, but are certainly of another one.
+/// otherwise returns `None`. The file is taken to be of another format under three conditions. The
+/// reader of the named format fails at the start of the file, for a reason other than a lack of
+/// memory. The first bytes do not look like the named format. They are certainly of another format.
 fn wrong_name_fault(named: &FileFormat, content: &[u8], fault: &LocatedFault) -> Option<LocatedFault> {
     let at_start = matches!(fault.location, Location::File | Location::Line(1) | Location::Field(1, _));
     let start = &content[..content.len().min(DETECTION_BYTES as usize)];
     if !at_start || fault.fault.is_out_of_memory() || (named.sniff)(start) {
         return None;
     }
-    // Formats without a header are similar to each other, and any text that begins with a comment
-    // looks like FROSTT, so their detection is not certain.
+    // Formats without a header are similar to each other, so the detection of one is not certain if
+    // the named format has no header either. Any text that begins with a comment looks like FROSTT,
+    // so the detection of FROSTT is never certain.
     let found = FileFormat::of_content(start)?;
     let is_certain = found.has_header || (named.has_header && *found != FROSTT);
     // An archive of Binsparse is also an archive of NumPy.

@@ -12,7 +12,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Largest number of records. If there are more, only the newest half of this number is kept.
+/// Largest number of records. If there are more, the oldest are removed until half of this number
+/// is left.
 const MAX_RECORDS: usize = 4096;
 
 /// Largest length of a record, in bytes.

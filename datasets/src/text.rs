@@ -156,7 +156,8 @@ impl<'a> TextCursor<'a> {
         if self.at_line_end() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// Returns the fault of a next token that differs from the expected token.
+    /// Returns the fault that `expected` was not found, but the next token, or the end of the line
+    /// or of the file. Skips the token.
     #[cold]
     pub(crate) fn unexpected(&mut self, expected: &str) -> LocatedFault {
         let location = self.location();
@@ -185,18 +186,32 @@ fn magnitude(digits: &[u8]) -> Option<i128> {
     digits.iter().try_fold(0i128, |n, &d| n.checked_mul(10)?.checked_add(i128::from(d - b'0')))
 }
 
-/// Parses an integer, which may be written as a real number such as `3.0` or `1e3`, if its value is
-/// exact. From 2^53 on, the number must have no exponent.
+/// Parses an integer, which may be written as a real number such as `3.0`, `1e3` or `150e-1`.
+/// Returns `None` for other texts, and for integers outside the range of `i128`.
 pub(crate) fn parse_integral(token: &[u8]) -> Option<i128> {
-    let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
-    let point = digits.iter().position(|&b| b == b'.');
-    let (integer, fraction) = point.map_or((digits, &b""[..]), |at| (&digits[..at], &digits[at + 1..]));
-    if !integer.is_empty() && integer.iter().all(u8::is_ascii_digit) && fraction.iter().all(|&b| b == b'0') {
-        let magnitude = magnitude(integer)?;
-        return Some(if token[0] == b'-' { -magnitude } else { magnitude });
+    let unsigned = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
+    let (mantissa, exponent) = match unsigned.iter().position(|b| matches!(b, b'e' | b'E')) {
+        Some(at) => (&unsigned[..at], std::str::from_utf8(&unsigned[at + 1..]).ok()?.parse::<i32>().ok()?),
+        None => (unsigned, 0),
+    };
+    let point = mantissa.iter().position(|&b| b == b'.');
+    let (integer, fraction) = point.map_or((mantissa, &b""[..]), |at| (&mantissa[..at], &mantissa[at + 1..]));
+    let digits = [integer, fraction].concat();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
     }
-    const EXACT: f64 = (1u64 << 53) as f64;
-    parse_real(token).filter(|x| x.fract() == 0.0 && x.abs() < EXACT).map(|x| x as i128)
+    // The number is `digits` times a power of ten.
+    let power = i64::from(exponent) - fraction.len() as i64;
+    let magnitude = if digits.iter().all(|&b| b == b'0') {
+        0
+    } else if power >= 0 {
+        magnitude(&digits)?.checked_mul(10i128.checked_pow(u32::try_from(power).ok()?)?)?
+    } else {
+        let end = digits.len().checked_sub(usize::try_from(-power).ok()?)?;
+        let (integral, rest) = digits.split_at(end);
+        rest.iter().all(|&b| b == b'0').then(|| magnitude(integral))??
+    };
+    Some(if token[0] == b'-' { -magnitude } else { magnitude })
 }
 
 pub(crate) fn parse_real(token: &[u8]) -> Option<f64> {
@@ -254,14 +269,26 @@ mod tests {
         assert_eq!(parse("+12"), Ok(12));
         assert!(matches!(parse("9223372036854775808"), Err(Fault::Overflow { .. })));
         assert!(matches!(parse(&"9".repeat(100)), Err(Fault::Overflow { .. })));
-        for (text, value) in
-            [("3.0", 3), ("-3.", -3), ("1e3", 1000), ("0.5e1", 5), ("9007199254740993.00", 9007199254740993)]
-        {
+        for (text, value) in [
+            ("3.0", 3),
+            ("-3.", -3),
+            ("1e3", 1000),
+            ("0.5e1", 5),
+            ("1e17", 100_000_000_000_000_000),
+            ("9007199254740993.00", 9007199254740993),
+        ] {
             assert_eq!(parse(text), Ok(value), "{text}");
         }
         assert!(matches!(parse("9223372036854775808.0"), Err(Fault::Overflow { .. })));
         assert_eq!(parse_integral(b"+9007199254740993"), Some(9007199254740993));
-        for text in ["", "-", "1.5", "1e-3", "1e17", "nan", "inf", "a", "-.", "1.0.0"] {
+        for (text, value) in [("-1.50e1", Some(-15)), ("150e-1", Some(15)), (".5E+1", Some(5)), ("0e-400", Some(0))] {
+            assert_eq!(parse_integral(text.as_bytes()), value, "{text}");
+        }
+        for text in ["1e-400", "0.99999999999999999999", "1.5", "15e-2", "1e40", "1e999999999999", ".", "", "-", "inf"]
+        {
+            assert_eq!(parse_integral(text.as_bytes()), None, "{text}");
+        }
+        for text in ["", "-", "1.5", "1e-3", "nan", "inf", "a", "-.", "1.0.0"] {
             assert!(matches!(parse(text), Err(Fault::Malformed { .. })), "{text}");
         }
     }

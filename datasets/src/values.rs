@@ -39,7 +39,8 @@ macro_rules! match_values {
 }
 pub(crate) use match_values;
 
-/// Runs `$body` like [`match_values`] and wraps its result, a vector of the same primitive type.
+/// Runs `$body` like [`match_values`], and wraps the vector that `$body` returns in the same
+/// variant of [`Values`].
 macro_rules! map_values {
     ($values:expr, $v:ident => $body:expr) => {
         match $values {

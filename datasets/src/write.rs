@@ -1,5 +1,5 @@
-//! Atomic writing of files: tensors in any format, and other bytes. Also returns the bytes of files
-//! without writing them.
+//! Atomic writing of files: tensors in any format, and other bytes. Other functions return the
+//! bytes of a file without writing it, or remove files that are not complete.
 
 use crate::compression::Compression;
 use crate::content::Content;
@@ -20,9 +20,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The file appears under its name when it is complete. On errors, an existing file is not changed.
 ///
 /// # Errors
-/// Fails if neither the options nor the name determine a format, the format cannot represent the
-/// tensor exactly or does not support the options, the memory limit is exceeded, or the system
-/// refuses an operation.
+/// Fails in five cases:
+/// - Neither the options nor the name determine a format.
+/// - The format cannot represent the tensor exactly.
+/// - The format does not support the options.
+/// - The memory limit is exceeded.
+/// - The system refuses an operation.
 pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<(), Error> {
     write_data(path.as_ref(), &WrittenData::Entries(content), options)
 }
@@ -167,8 +170,9 @@ fn lock_unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all unfinished files of this process, and blocks threads that start to write further
-/// files. Call this function only when the process is about to exit, for example on a signal.
+/// Removes all unfinished files of this process. After this call, a thread that starts or ends the
+/// writing of a file blocks. Call this function only when the process is about to exit, for example
+/// on a signal.
 pub fn remove_unfinished() {
     let files = lock_unfinished();
     for file in &*files {

@@ -214,8 +214,8 @@ fn bands_have_their_width() {
     let entries = pairs(&generate_default(&sparse));
     assert!(entries.iter().all(|(i, j)| i.abs_diff(*j) <= 10));
     assert_eq!(entries.iter().filter(|(i, j)| i == j).count(), 4000);
-    // The band has 20 off-diagonal coordinates in each row. The tolerance is six standard
-    // deviations.
+    // The band has 20 off-diagonal coordinates in each row, and fewer in the outer rows. The
+    // tolerance is six standard deviations and the missing coordinates of the outer rows.
     assert!((entries.len() - 4000).abs_diff(24_000) < 850, "{} entries", entries.len());
     let wide = Banded { rows: 3, columns: 5, below: u64::MAX, above: u64::MAX, density: 1.0 };
     assert_eq!(pairs(&generate_default(&wide)).len(), 15);
@@ -285,8 +285,8 @@ fn ratings_are_of_low_rank_and_skewed() {
     assert!(reals(&content).iter().all(|x| [1.0, 2.0, 3.0, 4.0, 5.0].contains(x)));
     let mean = reals(&content).iter().sum::<f64>() / 50_000.0;
     assert!((2.8..3.2).contains(&mean), "the mean is {mean}");
-    // The busiest user has 1/sum(k^-0.8) of all ratings, and the user of rank k has k^-0.8 times as
-    // many.
+    // The share of the k-th busiest user is proportional to k^-0.8, but a user has at most one
+    // rating for each of the 1000 items.
     let users = degrees(&content, 0);
     let weight: f64 = (1..=2000).map(|k| f64::from(k).powf(-0.8)).sum();
     assert!((users[0] as f64 - (50_000.0 / weight).min(1000.0)).abs() < 2.0, "{}", users[0]);

@@ -283,8 +283,8 @@ impl Subscript {
     }
 
     /// Returns inclusive bounds of the value, where every field and parameter ranges over
-    /// `0..size`. Returns `None` if a field has no size, if a field or parameter has size zero, or
-    /// if a bound of the form or the block size of [`Subscript::Inner`] exceeds `i64`.
+    /// `0..size`. Returns `None` in three cases: a field has no size; a field or parameter has size
+    /// zero; a bound of the form, or the block size of [`Subscript::Inner`], exceeds `i64`.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
         let parameters = self.form().parameters.iter().map(|(parameter, c)| (Some(parameter.size), c));
@@ -332,8 +332,8 @@ impl fmt::Display for Subscript {
 /// Returns whether mixed-radix numbers ascend if their digits ascend lexicographically: the step of
 /// each digit exceeds the largest number that the digits after it can form. `digits` has the step
 /// and the number of values of each digit, the outermost digit first. The number of values of the
-/// outermost digit does not matter. If the number of values of another digit is unknown, or these
-/// digits can form a number above `i64::MAX`, the result is false.
+/// outermost digit does not matter. The result is false if the number of values of an inner digit
+/// is unknown, or if the inner digits can form a number above `i64::MAX`.
 ///
 /// ```
 /// use redpoll_logic::is_ascending_mixed_radix;

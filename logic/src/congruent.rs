@@ -1,5 +1,5 @@
-//! Congruence of plans: equality up to the names of inputs, and the lists of these inputs.
-//! Congruent plans can share a compiled form.
+//! Congruence of plans: equality up to the names of inputs. Congruent plans can share a compiled
+//! form. The file also lists the inputs of plans, and the tensors that expressions read.
 
 use crate::affine::{Parameter, Subscript};
 use crate::expr::{Expr, IndexMap, Node};

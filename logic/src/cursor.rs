@@ -59,8 +59,17 @@ impl<'t> TextCursor<'t> {
 
     /// Reads the next `len` bytes, which must end at a character boundary.
     pub fn take(&mut self, len: usize) -> &'t str {
-        let taken = &self.rest[..len];
-        taken.chars().for_each(|_| _ = self.advance());
+        let (taken, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        let last_line = match taken.rfind('\n') {
+            Some(end) => {
+                self.position.line += taken.matches('\n').count();
+                self.position.column = 1;
+                &taken[end + 1..]
+            }
+            None => taken,
+        };
+        self.position.column += last_line.chars().count();
         taken
     }
 

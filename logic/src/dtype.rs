@@ -158,8 +158,8 @@ impl DType {
         }
     }
 
-    /// Returns the leaf primitives of the dtype, depth first. Each primitive has its own buffer in
-    /// the leaf level, and its own register.
+    /// Returns the primitives of the dtype, depth first. Each primitive has its own register, and
+    /// its own buffer in a leaf that stores values.
     pub fn prims(&self) -> Vec<Prim> {
         match self {
             DType::Prim(p) => vec![*p],

@@ -2,8 +2,9 @@
 //! modes to storage modes.
 //!
 //! A [`Format`] is a list of levels over *storage modes*, outermost first, and a leaf. One
-//! [`StorageMode`] per level says which coordinate of the tensor the level stores: CSR has two
-//! levels, BCSR four. The traits of each kind of level are in [`crate::LevelKind`].
+//! [`StorageMode`] per level names the coordinate of the tensor, or the part of it, that the level
+//! stores. CSR has two levels, BCSR four. The traits of each kind of level are in
+//! [`crate::LevelKind`].
 
 use crate::dtype::DType;
 use crate::level::{LevelFormat, LevelKind};

@@ -41,8 +41,8 @@ pub enum FormatError {
         /// Flag: `unordered` or `non-unique`.
         flag: &'static str,
     },
-    /// A singleton level is not directly below a non-unique level, whose ranges of positions would
-    /// give the fibers of the singleton.
+    /// A singleton level does not lie directly below a non-unique level. The fibers of a singleton
+    /// are the ranges of positions that such a level passes down.
     #[error("level {level} is a singleton, which must lie directly below a non-unique level")]
     SingletonUnderUnique {
         /// Index of the level.
@@ -100,8 +100,9 @@ pub enum FormatError {
 }
 
 impl Format {
-    /// Checks that the levels can be nested in this order, that they determine every tensor mode
-    /// exactly once, and that a pattern leaf lies below a level that lists coordinates.
+    /// Checks five rules. There is one storage mode per level. A level has only the flags that its
+    /// kind allows. The levels can be nested in this order. The storage modes determine every
+    /// tensor mode exactly once. A pattern leaf lies below a level that lists coordinates.
     ///
     /// # Errors
     /// Returns the first broken rule.

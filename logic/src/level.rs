@@ -175,8 +175,8 @@ macro_rules! level_kinds {
                 lookup: Lookup::Direct,
             };
 
-            /// The stored coordinates of each fiber, padded with the dimension to one length for
-            /// all fibers (ELL).
+            /// The stored coordinates of each fiber, in lists of one length for all fibers (ELL).
+            /// The rest of a list has the dimension in place of coordinates.
             FixedWidth "fixed-width" = LIST { compact: false };
         }
     };

@@ -3,7 +3,8 @@
 //! This crate defines dtypes and [`Scalar`]s, [`Field`]s, operators and their properties ([`Op`]),
 //! Logic expressions and plans, format descriptors ([`Format`]), and physical plans, the output of
 //! the optimizer. It also contains the text forms, the verifiers and the interpreters of both kinds
-//! of plans, and the interface for statistics of tensors. It does no IO and has no unsafe code.
+//! of plans, the derivatives of Logic plans, and the interface for statistics of tensors. It does
+//! no IO and has no unsafe code.
 
 #![forbid(unsafe_code)]
 

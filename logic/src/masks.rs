@@ -1,11 +1,11 @@
 //! Detection of masks that no coordinates satisfy, such as `i < j and j < i`.
 //!
 //! A mask compares a coordinate plus a constant with another coordinate or with a number, by any
-//! comparison except `ne`. The masks under one `and` bound differences of two coordinates, and of a
-//! coordinate and 0. The masks contradict each other exactly if the graph of bounds has a cycle of
-//! negative length (C. E. Leiserson, J. B. Saxe, *A mixed-integer linear programming problem which
-//! is efficiently solvable*, 1988). Sizes are ignored: a mask that no coordinates satisfy only
-//! because of the sizes of the data at hand is no contradiction.
+//! comparison except `ne`. The masks under one `and` are upper bounds of differences: between two
+//! coordinates, or between a coordinate and 0. The masks contradict each other exactly if the graph
+//! of these bounds has a cycle of negative length (C. E. Leiserson, J. B. Saxe, *A mixed-integer
+//! linear programming problem which is efficiently solvable*, 1988). Sizes are ignored: a mask that
+//! no coordinates satisfy only because of the sizes of the data at hand is no contradiction.
 
 use crate::error::Error;
 use crate::expr::{Expr, Node};

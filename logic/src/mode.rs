@@ -4,9 +4,9 @@
 /// exact in every mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FloatMode {
-    /// The default mode. A result depends on the values of the operands, never on their storage. A
-    /// coordinate that is not stored has the fill value, and every operator treats a stored value
-    /// like an equal fill value.
+    /// The default mode. Apart from the unspecified values below, a result depends on the values of
+    /// the operands, not on their storage. A coordinate that is not stored has the fill value, and
+    /// every operator treats a stored value like an equal fill value.
     ///
     /// # Definitions
     /// An operator returns the IEEE 754 value (see `op/eval.rs`), unless that value is NaN and one

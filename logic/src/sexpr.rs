@@ -1,4 +1,5 @@
-//! S-expressions: the syntax of all text forms except index notation, with source positions.
+//! S-expressions with source positions: the syntax of plans, physical plans, operators and
+//! Notation. Index notation and Assembly have syntaxes of their own.
 //!
 //! An atom is a sequence of characters other than whitespace, parentheses, quotes and semicolons;
 //! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends with

@@ -1,7 +1,7 @@
 //! Sets of special values that a float may have: infinity, minus infinity and NaN.
 //!
-//! Tensors report the set of special values among their values. Lowering computes from the sets
-//! which operators of a program need a guard against special values.
+//! Tensors report the set of special values among their values. With these sets, lowering finds the
+//! operators of a program that need a guard against special values.
 
 use crate::Scalar;
 

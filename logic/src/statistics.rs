@@ -147,8 +147,8 @@ impl Hop {
     }
 }
 
-/// The distribution of stored entries over the coordinates of a mode: the count of each coordinate,
-/// relative to the mean count.
+/// A distribution over the coordinates of a mode: the count at each coordinate, relative to the
+/// mean count.
 pub type Weights = Arc<[f32]>;
 
 /// A provider of statistics of stored entries.
@@ -156,9 +156,9 @@ pub trait StatisticsSource {
     /// Returns the answer, or `None` if the answer is unknown or too expensive to compute.
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer>;
 
-    /// Returns how the distinct coordinates in the storage modes `of` are distributed over the
-    /// coordinates of `mode`, which is one of `of`. Returns `None` if unknown; callers then assume
-    /// a uniform distribution.
+    /// Returns the distribution of the distinct coordinates in the storage modes `of` over the
+    /// coordinates of `mode`, one of these modes. Returns `None` if the distribution is unknown;
+    /// callers then assume a uniform one.
     fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let _ = (tensor, ty, of, mode);
         None
@@ -248,8 +248,7 @@ impl<'a> Statistics<'a> {
         answer
     }
 
-    /// Returns how the distinct coordinates in the storage modes `of` are distributed over the
-    /// coordinates of `mode`; `None` if unknown, for which callers assume a uniform distribution.
+    /// Returns the answer of the source to [`StatisticsSource::marginal`].
     pub fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let key = (tensor.clone(), of, mode);
         if let Some(answer) = self.marginals.borrow().get(&key) {

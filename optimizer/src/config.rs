@@ -47,8 +47,8 @@ pub enum Choice {
     /// The term with the lowest estimated cost.
     #[default]
     Cheapest,
-    /// A random term of any cost, chosen by a seed, with random loop orders and formats. For tests:
-    /// on small data, rewritten terms are seldom cheaper and would not be chosen.
+    /// A random term of any cost, chosen by a seed, with random loop orders, formats and lanes. For
+    /// tests: on small data, rewritten terms are seldom cheaper and would not be chosen.
     Random(u64),
 }
 
@@ -80,8 +80,8 @@ impl Default for Adaptivity {
 pub struct CostThreshold(pub f64);
 
 impl CostThreshold {
-    /// Returns the lowest ratio of a query's cost to the stored values of its inputs at which
-    /// inputs are measured; 0 if the threshold is 0.
+    /// Returns the lowest ratio of a query's cost to the number of stored values of its inputs at
+    /// which inputs are measured; 0 if the threshold is 0.
     pub(crate) fn min_measured_ratio(self) -> f64 {
         if self.0 > 0.0 { 8.0 } else { 0.0 }
     }

@@ -55,7 +55,7 @@ pub enum Error {
         /// The mismatch, and a format that would fit.
         what: String,
     },
-    /// No loop order satisfies all orders that the plan pins.
+    /// No loop order satisfies all orders that the plan and the configuration pin.
     #[error(
         "query `{query}` has no loop order that satisfies every order pinned by its reorders, its folds and \
          `loop_orders`; remove a reorder or an entry of `loop_orders`"

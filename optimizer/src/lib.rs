@@ -24,9 +24,9 @@
 //! | `layout` | loop orders and formats of all queries, chosen together |
 //! | `plan` | the driver, which holds the facts, the plan so far and the report |
 //!
-//! Three types hold what planning needs. `Facts` answers questions about tensors; most passes take
-//! only this type. `PlanState` is the plan so far and the nests that remain to be planned.
-//! [`Report`] explains the result.
+//! Three types hold the data of planning. `Facts` answers questions about tensors; most passes take
+//! only this one of the three. `PlanState` is the plan so far and the nests that remain to be
+//! planned. [`Report`] explains the result.
 //!
 //! Invariants of every physical plan:
 //! - Every output is written once, before it is read; produced aliases are written.
@@ -70,5 +70,5 @@ pub use config::{Adaptivity, Choice, CostThreshold, OptimizerConfig, ReorderPoli
 pub use error::Error;
 pub use optimize::{optimize, optimize_adaptive, optimize_plain, warm_up};
 pub use plan::{AdaptivePlan, WrittenTensor};
-pub use report::{Adaptation, AppliedRule, Decision, Miscount, Origin, OutputDecision, PhaseReport, Report};
+pub use report::{Adaptation, AppliedRule, Decision, Miscount, Origin, OutputDecision, PhaseReport, PhaseText, Report};
 pub use work::{Event, Work};

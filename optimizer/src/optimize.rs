@@ -14,6 +14,7 @@ use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{FloatMode, Plan};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Makes a physical plan.
 ///
@@ -115,7 +116,7 @@ pub(crate) fn plan_with_rewrite(
     rewrite: Rewrite,
 ) -> Result<(PhysicalPlan, Report), Error> {
     let AdaptivePlan { physical, report, .. } = run_passes(plan, statistics, config, rewrite)?;
-    Ok((physical, report))
+    Ok((Arc::unwrap_or_clone(physical), report))
 }
 
 /// Runs the passes in order. `rewrite` replaces the nests whose rough cost reaches the threshold.
@@ -131,7 +132,7 @@ fn run_passes(
     // Passes over all nests.
     let nests = normalize(&plan, config)?;
     let nests: Vec<Nest> = nests.into_iter().map(|nest| use_lookups(move_root_folds(nest), mode)).collect();
-    let nests = merge_queries(nests, mode);
+    let nests: Arc<[Nest]> = merge_queries(nests, mode).into();
 
     // Passes over each nest in turn: `rewrite`, then the loop order, the placement of folds, copies
     // and the physical query.
@@ -143,7 +144,7 @@ fn run_passes(
     // Passes over all planned queries.
     lay_out(&mut planner, 0, &names)?;
     let planner = cheapest_plan(planner, runners_up, (&nests, &names), rewrite)?;
-    Ok(AdaptivePlan::new(planner, nests.into(), plan.produces.clone()))
+    Ok(AdaptivePlan::new(planner, nests, plan.produces.clone()))
 }
 
 /// Returns the plan in a float mode. Plans are built in the default mode. A plan that cannot be

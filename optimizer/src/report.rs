@@ -79,8 +79,38 @@ pub struct PhaseReport {
     /// The name of the phase: `logic`, `nests`, `algebra`, `layout`, `physical plan` or
     /// `adaptation`.
     pub name: &'static str,
-    /// The plan or the note, as text.
-    pub plan: String,
+    /// The plan or the note.
+    pub plan: PhaseText,
+}
+
+/// The text of a phase. It is formatted when it is printed, because most reports are never read.
+///
+/// # Examples
+/// ```
+/// use redpoll_optimizer::PhaseText;
+///
+/// assert_eq!(PhaseText::new("a note").to_string(), "a note");
+/// ```
+#[derive(Clone)]
+pub struct PhaseText(Arc<dyn fmt::Display + Send + Sync>);
+
+impl PhaseText {
+    /// Returns the text of a value.
+    pub fn new(value: impl fmt::Display + Send + Sync + 'static) -> PhaseText {
+        PhaseText(Arc::new(value))
+    }
+}
+
+impl fmt::Display for PhaseText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for PhaseText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_string(), f)
+    }
 }
 
 /// The decisions for one query.
@@ -179,12 +209,12 @@ impl Report {
         total_work(&self.decisions)
     }
 
-    pub(crate) fn add_phase(&mut self, name: &'static str, plan: String) {
-        self.phases.push(PhaseReport { name, plan });
+    pub(crate) fn add_phase(&mut self, name: &'static str, plan: impl fmt::Display + Send + Sync + 'static) {
+        self.phases.push(PhaseReport { name, plan: PhaseText::new(plan) });
     }
 
     pub(crate) fn add_adaptation(&mut self, adaptation: Adaptation) {
-        self.add_phase("adaptation", adaptation.to_string());
+        self.add_phase("adaptation", adaptation.clone());
         self.adaptations.push(adaptation);
     }
 }
@@ -208,7 +238,7 @@ fn without_copies<'d>(decisions: impl IntoIterator<Item = &'d Decision>) -> impl
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for phase in &self.phases {
-            writeln!(f, "== {} ==\n{}", phase.name, phase.plan.trim_end())?;
+            writeln!(f, "== {} ==\n{}", phase.name, phase.plan.to_string().trim_end())?;
         }
         writeln!(f, "== decisions ==")?;
         self.decisions.iter().try_for_each(|d| write!(f, "{d}"))

@@ -1,5 +1,6 @@
-//! Tests of adaptivity: the share of the extra work from wrong statistics that adaptation saves,
-//! the results and the reuse of adapted plans, and the reports of adaptations.
+//! Tests of adaptivity. In most cases, adaptation saves at least half of the extra work that wrong
+//! statistics cause. An adapted plan returns the same results, later runs use it, and reports list
+//! the adaptation. Small plans are not adapted by default.
 
 use crate::bindings::Bindings;
 use crate::config::Config;
@@ -19,7 +20,7 @@ use redpoll_optimizer::{Adaptivity, CostThreshold};
 use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
-/// Factor by which statistics are wrong.
+/// Factor of the error in wrong statistics, before the numbers are clamped to possible ones.
 const FACTOR: f64 = 1000.0;
 
 /// A plan of three queries with its inputs, one of which has wrong statistics.
@@ -121,7 +122,7 @@ fn tensor(shape: [u64; 2], format: &str, entries: u64) -> Tensor {
         words => parse_format(words, 2).unwrap(),
     };
     let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
-    // Steps of a prime that does not divide the number of elements visit no position twice.
+    // Steps of a prime that does not divide the number of elements visit no element twice.
     let elements = shape[0] * shape[1];
     let at = (0..entries).map(|k| k * 7919 % elements);
     let coordinates = vec![at.clone().map(|p| p / shape[1]).collect(), at.map(|p| p % shape[1]).collect()];

@@ -9,7 +9,7 @@ use std::ops::RangeFull;
 use std::panic::Location;
 
 /// Modes of an array: all of them (`..`), numbers (negative ones count from the end), or names.
-/// [`Axes::keep`] sets whether reductions keep these modes.
+/// [`Axes::keep`] makes reductions keep these modes, with size 1.
 ///
 /// ```
 /// use redpoll::Axes;

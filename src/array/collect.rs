@@ -66,7 +66,7 @@ impl Session {
     ///
     /// A run that fails because of its memory limit or a device may succeed without the kept
     /// tensors that it reads. After such a failure, the kept tensors that can be computed again are
-    /// evicted. If there are any, the plan runs a second time.
+    /// evicted. If there are any, a new plan is made and run.
     pub(super) fn evaluate(
         &self,
         states: &[ArrayState],
@@ -249,9 +249,9 @@ impl Array {
         self.session.prepare_all([self])
     }
 
-    /// Explains the plan of the array: the text of every phase, the decisions, and notes on results
-    /// that become dense. Also lists the constants and the tensors of computed arrays that the plan
-    /// reads.
+    /// Explains the plan of the array: the text of every phase, the queries, the placement, and
+    /// notes, for example on results that become dense. Also lists the constants and the tensors of
+    /// computed arrays that the plan reads.
     ///
     /// ```
     /// let session = redpoll::Session::default();

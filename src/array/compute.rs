@@ -38,9 +38,9 @@ impl Array {
     /// number whose dtype still adapts (see [`Array::number`]) is not kept.
     ///
     /// By default, nothing is kept: each call of [`Array::collect`] computes the array again, and
-    /// an expression is fused with its readers, so that `y.sum(..)` never stores `y`. After a call
-    /// of this method, the array, its clones, and all expressions of the session that contain the
-    /// array read the tensor. Call the method for results that are read more than once and cost
+    /// an expression may be fused with its readers, so that `y.sum(..)` need not store `y`. After a
+    /// call of this method, the array, its clones, and all expressions of the session that contain
+    /// the array read the tensor. Call the method for results that are read more than once and cost
     /// more to compute than to read.
     ///
     /// The tensor is dropped once the array and its clones are dropped, and each array built from

@@ -55,8 +55,8 @@ impl Session {
 
     /// Returns the numbers from `start` (included) to `stop` (excluded) in the given steps, as
     /// `i64`, or as `f64` for float arguments. The number of floats is
-    /// `ceil((stop - start) / step)`, as in NumPy; [`Session::linspace`] takes the number of
-    /// values.
+    /// `ceil((stop - start) / step)`, as in NumPy, so rounding may add a value at the end.
+    /// [`Session::linspace`] takes the number of values.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -129,8 +129,8 @@ impl Session {
     }
 
     /// Returns the matrix with ones where `column = row + k`, and fill value zero. A matrix of at
-    /// most 2^24 rows is stored with compressed rows. A larger matrix is an expression over
-    /// coordinates, which stores no rows.
+    /// most 2^24 rows is stored with compressed rows. A matrix of more rows is an expression that
+    /// stores no rows.
     ///
     /// ```
     /// use redpoll::logic::Prim;

@@ -1,4 +1,4 @@
-//! Differences of adjacent elements, of any order.
+//! Differences of adjacent elements, of the first and higher orders.
 
 use super::align::map;
 use super::error::Cause;

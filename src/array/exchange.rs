@@ -15,7 +15,7 @@ use std::panic::Location;
 impl Session {
     /// Returns an array with an entry for each row of a record batch. `coordinates` names an
     /// integer column for each mode, and `value` names the column of values. Without a column of
-    /// values, every value is `true`.
+    /// values, every value is `true`. `duplicates` is the policy for rows with equal coordinates.
     ///
     /// The size of each mode is the largest coordinate plus 1, and the fill value is zero. NULLs
     /// are rejected. The array shares the memory of the columns where possible.

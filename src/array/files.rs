@@ -112,7 +112,7 @@ pub type CoordinateNames = Vec<Option<Arc<Dictionary>>>;
 
 /// An array in a file, with the options for reading it; see [`Session::scan`].
 #[derive(Clone, Debug)]
-#[must_use = "a scan reads nothing until `array` or `read` is called"]
+#[must_use = "a scan reads nothing by itself; call `array` or `read`"]
 pub struct FileScan {
     session: Session,
     path: PathBuf,
@@ -231,8 +231,8 @@ impl FileScan {
     /// Returns the array, whose file is read by the first plan that needs the values. Shape and
     /// dtype come from the header. The file is read immediately if its extension belongs to a
     /// format without a header (`.tns`, `.csv`, `.tsv`) or is unknown, or if a file format is set.
-    /// The file is also read immediately if another dtype is set, and the file contains structs or
-    /// its fill value is not zero.
+    /// The file is also read immediately if the scan sets another dtype than the header has, and
+    /// the file contains structs or has a fill value other than zero.
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.
@@ -267,7 +267,8 @@ impl FileScan {
             Some(dtype) if info.dtype.prim().is_some_and(|prim| info.fill == Scalar::zero(prim)) => {
                 (DType::Prim(dtype), Scalar::zero(dtype))
             }
-            // Only the reader can check whether a fill value other than zero fits the dtype.
+            // Only the reader can check whether structs, or a fill value other than zero, fit the
+            // dtype.
             Some(_) => return self.read(),
         };
         let ty = TensorType { shape: info.shape, dtype, fill, format: format.clone() };
@@ -338,7 +339,7 @@ impl FileScan {
 #[derive(Debug)]
 pub(crate) struct ScannedFile {
     scan: FileScan,
-    /// The type of the tensor according to the header.
+    /// The type of the tensor according to the header and the options of the scan.
     ty: Arc<TensorType>,
     tensor: Mutex<Option<Tensor>>,
 }

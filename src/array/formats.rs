@@ -37,7 +37,7 @@ formats! {
 }
 
 impl Array {
-    /// Stores the array in a format, whose modes are the modes of the array in order. A sparse
+    /// Stores the array in a format; mode `k` of the format is mode `k` of the array. A sparse
     /// format may also store computed values that equal the fill value, such as the difference of
     /// equal values; [`Array::drop_fills`] drops them.
     ///

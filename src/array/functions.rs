@@ -1,4 +1,4 @@
-//! Table of the elementwise functions that apply one operator: name, operator, documentation and a
+//! Table of elementwise functions that each apply one operator: name, operator, documentation and a
 //! tested example.
 //!
 //! Functions of the Python Array API standard have the names that the standard gives them. Operands
@@ -98,7 +98,7 @@ functions! { binary:
     bitwise_and BitAnd "Computes the bitwise and, as `x & y`." [6, 5] [3, 4] => i32: [2, 4];
     bitwise_left_shift Shl "Shifts the bits left, as `x << y`. A shift by the number of bits or more gives 0." [1, 3] [4, 1] => i32: [16, 6];
     bitwise_or BitOr "Computes the bitwise or, as `x | y`." [6, 5] [3, 2] => i32: [7, 7];
-    bitwise_right_shift Shr "Shifts the bits right, as `x >> y`. A shift by the number of bits or more gives copies of the sign bit." [16, -3] [4, 1] => i32: [1, -2];
+    bitwise_right_shift Shr "Shifts the bits right, as `x >> y`. A shift by the number of bits or more gives copies of the sign bit, or 0 for unsigned integers." [16, -3] [4, 1] => i32: [1, -2];
     bitwise_xor BitXor "Computes the bitwise exclusive or, as `x ^ y`." [6, 5] [3, 5] => i32: [5, 0];
     choose Choose "Returns `x`, or `y` where `x` is zero." [0, 5] [7, 8] => i32: [7, 5];
     coalesce Coalesce "Returns `x`, or `y` where `x` is NaN." [1.0] [7.0] => f64: [1.0];

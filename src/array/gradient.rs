@@ -58,9 +58,10 @@ impl From<&Array> for WithRespectTo {
 }
 
 impl Session {
-    /// Returns the derivatives of a loss, an array with one float, by other arrays, each in the
-    /// shape of its array. The derivatives are lazy, like all arrays; computing several arrays
-    /// together shares their work. Build them before the loss is computed.
+    /// Returns the derivatives of a loss by other arrays. The loss is a single float, an
+    /// array without modes. Each derivative has the shape of the array by which it is taken. The
+    /// derivatives are lazy, like all arrays; computing several arrays together shares their work.
+    /// Derivatives can be built before or after the loss is computed.
     ///
     /// At ties of minima and maxima, the derivative is shared equally. Arrays that the loss reads
     /// as integers or booleans do not contribute. An array that was computed through a chain of
@@ -92,8 +93,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Fails if the loss is not one float, depends on an array by an operator without a derivative,
-    /// or does not depend on one of the arrays; and like [`Session::compute_all`].
+    /// Fails if the loss is not one float, does not depend on one of the arrays, or depends on an
+    /// array through an operator without a derivative. Also fails as [`Session::compute_all`] does.
     #[track_caller]
     pub fn value_and_grad<const N: usize>(
         &self,
@@ -105,8 +106,9 @@ impl Session {
         Ok((loss.clone(), gradients))
     }
 
-    /// Returns the product of a cotangent with the derivatives of an array by other arrays, in the
-    /// shapes of these arrays. The cotangent has the shape of `value`.
+    /// Returns one product for each array in `wrt`: a cotangent times the derivative of `value` by
+    /// this array, in the shape of this array. The cotangent is a number or has the shape of
+    /// `value`.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -125,8 +127,9 @@ impl Session {
         self.pull("vjp", value, Some(cotangent.into()), &wrt.map(Into::into))
     }
 
-    /// Returns the derivative of an array in a direction: the product of its derivatives by other
-    /// arrays with the direction of each of them, in the shape of `value`.
+    /// Returns the derivative of `value` in the directions of other arrays. Each derivative by an
+    /// array is multiplied by the direction of this array, and the products are added. The result
+    /// has the shape of `value`. A direction is a number or has the shape of its array.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -179,8 +182,8 @@ impl Session {
     }
 }
 
-/// Returns the derivatives of an array by other arrays, times a cotangent; without a cotangent, the
-/// array is one float.
+/// Returns the derivatives of an array by other arrays, times a cotangent. Without a cotangent, the
+/// array must be one float.
 fn pull(
     value: &ArrayState,
     cotangent: Option<&ArrayState>,
@@ -245,7 +248,8 @@ fn push(value: &ArrayState, directions: &[(ArrayState, ArrayState)]) -> Result<A
     Ok(ArrayState { expr, style: value.style, sources })
 }
 
-/// Returns the expression of a tangent or cotangent with the fields of its array.
+/// Returns the expression of a tangent or cotangent with the fields of its array, or without fields
+/// if it is a number.
 fn same_modes(tangent: &ArrayState, array: &ArrayState, role: &str) -> Result<Expr, Cause> {
     let (found, expected) = (tangent.shape(), array.shape());
     if tangent.rank() > 0 && found != expected {
@@ -255,7 +259,7 @@ fn same_modes(tangent: &ArrayState, array: &ArrayState, role: &str) -> Result<Ex
     Ok(tangent.expr.clone().relabel(names.iter().cloned())?)
 }
 
-/// Returns the expressions by which other arrays contain an array: its own expression and, if the
+/// Returns the expressions that stand for an array in other arrays: its own expression and, if the
 /// array was computed, the expression that it was computed from.
 fn forms_of(array: &ArrayState) -> Vec<Expr> {
     let origin = match array.expr.node() {
@@ -266,6 +270,7 @@ fn forms_of(array: &ArrayState) -> Vec<Expr> {
 }
 
 /// Returns the expression of a computed array, with its sources if it can be computed again.
+/// Returns `None` for an input.
 fn origin_of(source: &Source) -> Option<(Expr, Option<Sources>)> {
     let origin = match source {
         Source::Kept(kept) => kept.origin(),
@@ -275,8 +280,8 @@ fn origin_of(source: &Source) -> Option<(Expr, Option<Sources>)> {
     Some((origin.expr.clone(), origin.sources.clone()))
 }
 
-/// An expression in which the tables of computed arrays are replaced by the expressions of the
-/// arrays, wherever these contain arrays of a derivative.
+/// An expression in which the table of a computed array is replaced by the expression of the array,
+/// if this expression contains an array by which a derivative is taken.
 struct Unfolding {
     expr: Expr,
     sources: Sources,

@@ -3,8 +3,9 @@
 //! [`Array::compute`] replaces the expression of an array by a table, whose source is a
 //! [`KeptTensor`]. The array, its clones and the arrays built from them share the kept tensor. If
 //! the memory limit of the session is reached, the least recently read tensors are evicted;
-//! expressions then read the [`Origin`] in place of the table. A session also finds kept tensors by
-//! the addresses of their original expressions, which arrays built before the computation contain.
+//! expressions then read the [`Origin`] in place of the table. Arrays built before the computation
+//! contain the original expression, so a session also finds a kept tensor by the address of this
+//! expression.
 //!
 //! An origin does not keep the tensors of other computed arrays that can be computed again; it
 //! reads such a tensor only while another owner keeps the tensor. So a loop that computes each
@@ -34,8 +35,8 @@ pub(crate) struct Origin {
     pub(crate) expr: Expr,
     /// The sources of the expression, or `None` if the array is never computed again.
     pub(crate) sources: Option<Sources>,
-    /// The length of the longest chain of computed arrays that ends with this array. Arrays that
-    /// are never computed again do not count.
+    /// The length of the longest chain of computed arrays that ends with this array. Other arrays
+    /// that are never computed again do not count.
     pub(crate) depth: usize,
 }
 

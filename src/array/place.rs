@@ -55,7 +55,7 @@ impl Array {
 
     /// Returns the tensor of an array that is a tensor in memory or has been computed (see
     /// [`Array::compute`]). Returns `None` for other arrays, for an array in a file, and if the
-    /// tensor was evicted. Computes nothing and reads no file.
+    /// tensor was evicted or computed in another float mode. Computes nothing and reads no file.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -109,7 +109,7 @@ fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
 }
 
 /// Returns the tensor of an array that is a table or has been computed. Returns `None` for other
-/// arrays, and if the tensor of a computed array was evicted or was computed in another float mode.
+/// arrays, and if the tensor of a computed array was evicted or does not serve the float mode.
 ///
 /// # Errors
 /// Fails if the array is in a file that cannot be read or has changed.

@@ -117,8 +117,8 @@ impl Array {
     }
 
     /// Computes the product of NumPy's `dot`: a sum over the last mode of the first array and the
-    /// second-to-last mode of the second array, or the only mode of a vector. The other modes of
-    /// the first array come before those of the second. A scalar operand multiplies each value.
+    /// second-to-last mode of the second array (of a vector, its only mode). The other modes of the
+    /// first array come before those of the second. A scalar operand multiplies each value.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

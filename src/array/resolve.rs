@@ -39,8 +39,9 @@ impl<'k> Resolver<'k> {
         }
     }
 
-    /// Returns the expression of an array over kept tensors and inputs. A computed array without a
-    /// kept tensor is replaced by the expression that computes it.
+    /// Rewrites the expression of an array so that its tables are kept tensors and inputs, and
+    /// binds them. A computed array without a kept tensor is replaced by the expression that
+    /// computes it.
     ///
     /// # Errors
     /// Fails if a file cannot be read or has changed, or an expression is invalid.

@@ -77,7 +77,8 @@ fn step_functions<T: Value, R: IntoIterator<Item = (u64, T)>>(
 mod tests {
     use crate::Session;
 
-    /// Asserts the values of step functions of few rows and columns.
+    /// Asserts the values and the number of positions of a small matrix of step functions, and the
+    /// shapes of empty matrices.
     #[test]
     fn runs_cover_their_columns() {
         let session = Session::default();
@@ -89,8 +90,8 @@ mod tests {
         assert_eq!(session.runs(3, [[(0, 1.0)]; 0]).shape().unwrap(), [0, 3]);
     }
 
-    /// Asserts that runs that do not cover their row or do not ascend cause an error that names the
-    /// row.
+    /// Asserts that runs cause an error that names their row if they do not cover the row, do not
+    /// ascend, or begin after the row ends. Too many columns are an error, too.
     #[test]
     fn incomplete_runs_are_errors() {
         for (columns, runs, message) in [

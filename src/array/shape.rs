@@ -215,8 +215,8 @@ fn sizes(own: &[u64], shape: &[i64]) -> Result<Vec<u64>, Cause> {
     }
 }
 
-/// Merges and splits modes in the smallest groups with equal numbers of elements, so that modes
-/// outside of the changed groups are unaffected.
+/// Merges and splits modes in the smallest groups that have as many elements before as after, so
+/// that modes outside of the changed groups are unaffected.
 pub(crate) fn reshape_modes(state: &ArrayState, target: &[u64]) -> Result<ArrayState, Cause> {
     let own = state.shape();
     if own.contains(&0) {

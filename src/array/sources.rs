@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 /// The tensor of a table of an expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// A tensor that redpoll did not compute, or that it cannot compute again.
+    /// A tensor in memory that the array was made from. It is never evicted.
     Input(Arc<Tensor>),
     /// The tensor in a file, which is read when it is first needed.
     #[cfg(feature = "files")]

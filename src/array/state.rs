@@ -24,8 +24,8 @@ pub(crate) struct ArrayState {
     pub(crate) sources: Sources,
 }
 
-/// The state of an array or its error, shared by the clones of the array. Computing the array
-/// replaces its expression by a table of the kept tensor.
+/// The state of an array or its error, shared by the clones of the array. `Array::compute` replaces
+/// the expression by a table of the kept tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedState(Arc<RwLock<Result<ArrayState, Arc<ArrayError>>>>);
 

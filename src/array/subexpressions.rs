@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// parts.
 const MAX_UNSHARED_NODES: u64 = 1 << 10;
 
-/// Minimum number of unfolded nodes of a shared part that becomes a query. A smaller part that
-/// became a query counts as one node of the larger part.
+/// Minimum number of unfolded nodes of a shared part that becomes a query. Within the part, another
+/// part that became a query counts as one node.
 const MIN_SHARED_NODES: u64 = 1 << 6;
 
 /// Returns the queries of shared parts, followed by the queries of the named expressions.

@@ -22,8 +22,8 @@ pub enum Overlap {
 }
 
 impl Array {
-    /// Returns all windows of `size` adjacent elements along an axis. A coordinate of the axis is
-    /// then the start of a window, and a new last mode has the offsets within the window.
+    /// Returns all windows of `size` adjacent elements along an axis. In the result, a coordinate
+    /// of the axis is the start of a window, and a new last mode has the offsets within the window.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

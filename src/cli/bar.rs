@@ -12,7 +12,7 @@ pub(super) struct Bar(ProgressBar);
 
 const COUNTED: &str = "{msg:>8} {wide_bar} {human_pos}/{human_len}  {eta}";
 const PERCENTAGE: &str = "{msg:>8} {wide_bar} {percent}%  {elapsed}";
-/// Number of steps of a bar for each query.
+/// Length of the part of the bar for one query.
 const STEPS: u64 = 1000;
 const UNCOUNTED: &str = "{msg:>8} {spinner} {elapsed}";
 

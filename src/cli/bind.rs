@@ -84,8 +84,8 @@ impl RequiredInput {
     }
 }
 
-/// Reads the files and numbers that are bound to required tables or inputs. Files that are bound to
-/// other names are ignored with a note.
+/// Reads the files and numbers that are bound to required tables or inputs. Data for other names
+/// are ignored with a note.
 pub(super) fn load(
     binds: &[BindArg],
     required: &[RequiredInput],
@@ -95,12 +95,12 @@ pub(super) fn load(
     let mut bindings = Bindings::new();
     for bind in binds {
         if bindings.get(&bind.name).is_some() {
-            return Err(CommandFailure::Usage(format!("table `{}` is bound twice", bind.name)));
+            return Err(CommandFailure::Usage(format!("`{}` is bound twice", bind.name)));
         }
         let Some(required) = required.iter().find(|w| w.name == bind.name) else {
-            let question = did_you_mean(&bind.name, required.iter().map(|table| table.name.as_str()));
+            let question = did_you_mean(&bind.name, required.iter().map(|input| input.name.as_str()));
             let question = question.map_or_else(String::new, |question| format!("; {question}"));
-            note(&format!("the plan reads no table `{}`; its file is ignored{question}", bind.name));
+            note(&format!("there is no table or input `{}`; its data are ignored{question}", bind.name));
             continue;
         };
         if let Some(dtype) = required.dtype_of_number(bind) {
@@ -162,7 +162,7 @@ fn number(bind: &BindArg, dtype: &DType) -> Result<Tensor, CommandFailure> {
 /// instead.
 pub(super) const NUMBER: DType = DType::Prim(Prim::F64);
 
-/// Returns the error without line and column, which are useless for one word.
+/// Returns the error without line and column, which are useless for the text of an option.
 fn without_position(error: &crate::logic::Error) -> &crate::logic::Error {
     match error {
         crate::logic::Error::InText { cause, .. } => cause,
@@ -174,7 +174,8 @@ fn without_position(error: &crate::logic::Error) -> &crate::logic::Error {
 mod tests {
     use super::*;
 
-    /// Asserts that file names may contain colons and formats may contain blanks.
+    /// Asserts that file names may contain colons and equals signs, that formats may contain
+    /// blanks, and that a missing name or file is an error.
     #[test]
     fn bindings_are_read() {
         let cases = [

@@ -1,5 +1,5 @@
-//! `redpoll explain`: shows the forms of a plan, phase by phase, its queries as a graph, or both as
-//! a page.
+//! `redpoll explain`: shows the result of each phase on a plan as text, shows its queries as a
+//! graph, or writes a page with both.
 
 use super::failure::CommandFailure;
 use super::html::write_page;

@@ -86,7 +86,7 @@ pub(super) fn scalar(value: &Scalar) -> Value {
 mod tests {
     use super::*;
 
-    /// Asserts the JSON form of numbers at the limits of JSON.
+    /// Asserts the JSON form of fill values, such as the largest integers, infinities and NaN.
     #[test]
     fn fills_are_json() {
         let cases = [

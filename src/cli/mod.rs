@@ -2,7 +2,7 @@
 //! `operators` and `sql`, one file or folder per command.
 //!
 //! Results go to standard output, errors and notes to standard error. The exit code is 0 for
-//! success, 1 for a failure, 2 for a wrong command line.
+//! success, 1 for a failure, and 2 for a wrong command line or an invalid `REDPOLL_THREADS`.
 
 mod bar;
 mod bind;

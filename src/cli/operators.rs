@@ -13,7 +13,7 @@ pub(super) struct Args {
     name: Option<String>,
 }
 
-/// Signs in index notation and names in other programs, with the operators they stand for.
+/// Signs of index notation and names that other libraries use, each with its operator.
 const OTHER_NAMES: [(&str, Builtin); 15] = [
     ("plus", Builtin::Add),
     ("add", Builtin::Add),

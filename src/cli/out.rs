@@ -1,4 +1,5 @@
-//! `--out NAME=FILE[:FORMAT]`: the file of a result, and its storage format.
+//! `--out NAME=FILE[:FORMAT]`: the file of a result, and its storage format. Also the checks and
+//! the notes of other commands that write files.
 
 use super::bind::{storage_format, stored_file};
 use super::failure::CommandFailure;

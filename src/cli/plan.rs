@@ -1,5 +1,5 @@
 //! The arguments of both `run` and `explain`: a plan, the files of its tables, and the options for
-//! compiling and running the plan.
+//! compiling and running the plan. Also the notes that commands print on the files they read.
 
 use super::bar::Bar;
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
@@ -170,8 +170,8 @@ impl PlanArgs {
         self.load_or(limit, None)
     }
 
-    /// Reads the plan like [`PlanArgs::load`]. With `stand_ins`, tables and inputs without a file
-    /// are bound to the tensors of [`StandInArgs::tensor`].
+    /// Reads the plan like [`PlanArgs::load`]. With `stand_ins`, unbound tables and inputs are
+    /// bound to the tensors that [`StandInArgs::tensor`] returns.
     pub(super) fn load_or(
         &self,
         limit: Option<usize>,
@@ -234,7 +234,7 @@ impl PlanArgs {
             return session.prepare_scheduled(text, bindings, &schedules).map_err(|e| self.in_plan(e));
         }
         let mut timings = Timings::default();
-        let plan = timings.time(Phase::Parse, || read_plan(text, bindings)).map_err(|e| self.in_plan(e))?;
+        let (text, plan) = timings.time(Phase::Parse, || read_plan(text, bindings)).map_err(|e| self.in_plan(e))?;
         let plan = with_result_formats(plan, result_formats)?;
         session.prepare_read_plan((text, plan), bindings, &schedules, timings).map_err(|e| self.in_plan(e))
     }
@@ -313,8 +313,9 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
         .map(move |name| named(name).expect("the parser accepts only names of subjects"))
 }
 
-/// Returns notes on how an ambiguous edge list was read: whether its first record is the header or
-/// an entry, and whether its two columns of names are one set of vertices or two.
+/// Returns notes on the guesses by which an ambiguous edge list was read. One note says whether the
+/// first record was taken for the header or an entry. Another says that two columns of names were
+/// taken for one set of vertices, although they share no name.
 pub(super) fn edge_list_notes(file: &Path, info: &Info) -> Vec<String> {
     let file = file.display();
     let header = info.header_guess.as_ref().map(|guess| {

@@ -39,8 +39,8 @@ pub(super) struct Args {
     print: bool,
 
     /// Write result NAME to FILE, in the file format of its extension. With FORMAT, a shorthand
-    /// such as csr or a level list, the file stores the result in this format; by default, in the
-    /// format of the result
+    /// such as csr or a level list, the result is converted to this storage format before it is
+    /// written
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     out: Vec<OutArg>,
 }

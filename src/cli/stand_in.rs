@@ -1,4 +1,5 @@
 //! Random tensors in place of tables without a file, so that a plan can be explained without data.
+//! Also the formats of results that `--format` sets.
 
 use super::bind::{RequiredInput, storage_format};
 use super::failure::CommandFailure;
@@ -13,7 +14,8 @@ use std::str::FromStr;
 /// Options for the tables without a file.
 #[derive(clap::Args)]
 pub(super) struct StandInArgs {
-    /// Store table NAME, which has no file, in FORMAT; by default, vectors are dense, matrices csr,
+    /// Store table NAME, which has no file, in FORMAT. By default, an input of a program has its
+    /// declared format; otherwise vectors are dense, matrices csr (csf with more than 2^24 rows),
     /// and tensors csf. NAME may also be a result of a plan, whose format redpoll chooses by
     /// default
     #[arg(long, value_name = "NAME=FORMAT")]

@@ -7,8 +7,8 @@
 //!                "matrix": {"lower": n, "upper": n, "diagonals": n, "symmetry": "exact|pattern|none"}},
 //!  "formats": [{"name": "csr", "levels": "(dense (sparse-list (element)))", "bytes": n}]}
 //! ```
-//! `matrix` is `null` for ranks other than 2, and `bytes` is `null` if an array could have more
-//! elements than are counted, or if the number of bytes is too large.
+//! `matrix` is `null` for ranks other than 2. `bytes` is `null` if an array could have too many
+//! elements to count them, or if the number of bytes overflows.
 
 use crate::Error;
 use crate::logic::text::{format_to_sexpr, shorthands};

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Times of the steps of a run.
 pub(super) struct StepTimes {
-    /// Time of reading files into tensors.
+    /// Time of reading the plan, and the files of its tables into tensors.
     pub(super) read: Duration,
     /// Time to parse, verify and optimize the plan or program.
     pub(super) optimize: Duration,

@@ -30,8 +30,8 @@ impl BlockInputs {
         BlockInputs(derived.collect())
     }
 
-    /// Computes the block inputs from the tensors that `tensor` returns. Block inputs that
-    /// derive from other tensors are left out.
+    /// Computes the block inputs from the tensors that `tensor` returns. If `tensor` returns `None`
+    /// for an input, the block inputs of this input are left out.
     ///
     /// # Errors
     /// Fails if the bounds do not fit in memory.

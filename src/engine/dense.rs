@@ -16,7 +16,8 @@ pub(super) fn scalars(name: &Alias, tensor: &Tensor, target: Target) -> Result<V
     Ok(tensor.to_dense_scalars()?)
 }
 
-/// Rejects tensors that are too large to be stored densely, including the padding of blocks.
+/// Rejects tensors with more than [`MAX_ELEMENTS`] elements. The padding of blocks counts as
+/// elements.
 pub(super) fn check_size(name: &Alias, ty: &TensorType, target: Target) -> Result<(), Error> {
     let sizes = ty.format.storage_shape(&ty.shape);
     let elements = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));

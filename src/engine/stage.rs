@@ -1,4 +1,5 @@
-//! A stage: one query of a physical plan, or one program in Notation, with its kernels.
+//! A stage: one query of a physical plan, or one program in Notation, with its kernels. Also the
+//! expected layouts of tensors, for which kernels are lowered.
 
 use super::block_inputs::BlockInputs;
 use super::{TierChoice, TierTrial};
@@ -11,7 +12,7 @@ use crate::timings::Phase;
 use lru::LruCache;
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths, specials};
 use redpoll_compiler::notation::{
-    Program, Role, TensorDecl, apply_schedule, from_physical, normalize, verify_parallel,
+    Program, Role, TensorDecl, apply_schedule, from_physical, normalize, normalize_translated, verify_parallel,
 };
 use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::physical::{Output, PhysicalQuery};
@@ -231,11 +232,14 @@ impl StageLoops {
         let mut source_program = from_physical(query, types).map_err(phase_error)?;
         source_program.schedule = scheduling.of_query(query);
         let mode = scheduling.mode;
-        let scheduled = apply_schedule(source_program.clone(), mode).map_err(phase_error)?;
-        let program = normalize(scheduled).map_err(phase_error)?;
-        if !source_program.schedule.is_empty() {
+        let program = if source_program.schedule.is_empty() {
+            normalize_translated(source_program.clone()).map_err(phase_error)?
+        } else {
+            let scheduled = apply_schedule(source_program.clone(), mode).map_err(phase_error)?;
+            let program = normalize(scheduled).map_err(phase_error)?;
             verify_parallel(&program, mode).map_err(phase_error)?;
-        }
+            program
+        };
         Ok(StageLoops::of_program(name, cost, (source_program, program), layouts))
     }
 

@@ -65,9 +65,11 @@ pub struct TierChoice {
     pub kernel: String,
     /// The faster tier.
     pub tier: Target,
-    /// The least time per unit of work in the instant tier, times the work of the first run.
+    /// The least time per unit of work in the instant tier, times the work of the first run of the
+    /// trial.
     pub instant: Duration,
-    /// The least time per unit of work in the optimizing tier, times the work of the first run.
+    /// The least time per unit of work in the optimizing tier, times the work of the first run of
+    /// the trial.
     pub optimizing: Duration,
     /// The number of compared runs of each tier; if the numbers differ, the smaller number.
     pub runs: u32,

@@ -73,7 +73,7 @@ pub struct FlowRead {
 /// A number of stored values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
-    /// An exact number, counted on an input.
+    /// An exact number that was never estimated, such as that of an input.
     Exact(u64),
     /// An estimate, before the plan has run.
     Estimated(f64),
@@ -111,7 +111,7 @@ impl Flow {
         bindings: &Bindings,
         profiles: &[QueryProfile],
     ) -> Result<Flow, Error> {
-        let PhysicalPlan { inputs, queries, produces } = &compiled.adaptive.physical;
+        let PhysicalPlan { inputs, queries, produces } = &*compiled.adaptive.physical;
         let mut tensors = ReadableTensors { types: HashMap::new(), bindings, written: HashMap::new() };
         tensors.types.extend(inputs.iter().map(|(alias, ty)| (alias, ty)));
         let mut flow = Flow { queries: Vec::with_capacity(queries.len()), produces: produces.clone() };

@@ -9,9 +9,9 @@ use crate::schedules::Schedules;
 use std::iter;
 use std::sync::{Arc, OnceLock};
 
-/// The compiled form of a plan or program. Apart from the properties in its cache key, a form is
-/// valid for all values of tensors for which the facts and ranges in `kind` hold. So congruent
-/// plans over similar tensors share a form, and so do runs of a program.
+/// The compiled form of a plan or program. A form is valid for all tensors that have the properties
+/// in its cache key, and for which the facts and ranges in `kind` hold. So congruent plans over
+/// similar tensors share a form, and so do runs of a program.
 pub(crate) struct CompiledForm {
     pub(crate) kind: CompiledKind,
     pub(crate) executable: Executable,

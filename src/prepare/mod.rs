@@ -76,7 +76,7 @@ impl Prepared {
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     pub fn physical(&self) -> Option<&PhysicalPlan> {
-        self.current().plan().map(|compiled| &compiled.adaptive.physical)
+        self.current().plan().map(|compiled| &*compiled.adaptive.physical)
     }
 
     /// Returns the decisions of the optimizer and their reasons, or `None` for a program. After the

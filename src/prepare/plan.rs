@@ -52,7 +52,7 @@ pub(super) fn compile_plan(
     let mode = config.optimizer.float_mode;
     let scheduling = Scheduling { schedules, results: &adaptive.physical.produces, mode };
     let stages = timings.time(Phase::Notation, || Stage::build_all(&adaptive, bindings, scheduling, &[]))?;
-    let edited_text = dump::read_edited(config, &format!("{plan}{schedules}"), &plan.produces)?;
+    let edited_text = dump::read_edited(config, || format!("{plan}{schedules}"), &plan.produces)?;
     let executable = Executable::new(config, stages, adaptive.physical.produces.clone(), edited_text);
     timings.time(Phase::Compile, || executable.compile())?;
     Ok((CompiledPlan { plan, adaptive, statistics }, executable))

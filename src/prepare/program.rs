@@ -10,7 +10,7 @@ use crate::program::Program;
 use crate::schedules::Schedules;
 use crate::timings::{Phase, Timings};
 use redpoll_compiler::notation::{
-    self, Role, apply_schedule, bounds_checks, normalize, parse_with_inputs, verify_parallel,
+    self, Role, apply_schedule, bounds_checks, normalize, parse_with_inputs, verify_parallel, verify_patterns,
 };
 use redpoll_logic::Alias;
 use redpoll_storage::Tensor;
@@ -58,6 +58,7 @@ pub(super) fn compile_program(
     let normal = timings.time(Phase::Notation, || {
         let transformed = apply_schedule(source_program.clone(), mode).map_err(Box::new)?;
         let normal = normalize(transformed).map_err(Box::new)?;
+        verify_patterns(&normal, mode).map_err(Box::new)?;
         verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
     let normal = normal.map(|normal| remove_proved_checks(normal, bindings));
@@ -69,16 +70,16 @@ pub(super) fn compile_program(
     // The number of iterations of a `while` is unknown, so the cost of any program is taken as
     // infinite.
     let loops = StageLoops::of_program(name, f64::INFINITY, (source_program, normal), &Layouts::of(bindings));
-    let edited_text = dump::read_edited(config, &format!("{text}{schedules}"), &produces)?;
+    let edited_text = dump::read_edited(config, || format!("{text}{schedules}"), &produces)?;
     let executable = Executable::new(config, vec![Stage::of_program(loops)], produces, edited_text);
     timings.time(Phase::Compile, || executable.compile())?;
     Ok((CompiledProgram { text: text.clone(), assumed_ranges }, executable))
 }
 
 /// Removes the checks of coordinates that the values of bound tensors prove to be in bounds.
-/// Returns the program and the assumed ranges of the values. Each range is widened to `0..n`, where
-/// `n` is the smallest sufficient mode size of the program, so that the kernel also serves other
-/// values.
+/// Returns the program and the assumed ranges of the values. Each range is widened to `0..n`, so
+/// that the kernel also serves other values: `n` is the smallest size of a storage mode of the
+/// program that exceeds all bound values of the input.
 fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
     let before = bounds_checks(&program).len();
     if before == 0 {

@@ -1,5 +1,5 @@
 //! Computed arrays: results with and without kept tensors, the memory of kept tensors, and the work
-//! that they save.
+//! that they save. Also reads of single elements, cancelled runs, and kept copies of inputs.
 
 use redpoll::compiler::assembly::Counts;
 use redpoll::logic::{FloatMode, Format, Prim};
@@ -10,7 +10,7 @@ use redpoll_testing::random::requested_seeds;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Results of random programs do not depend on which arrays are computed, kept and evicted.
+/// Computing arrays of random programs, and keeping and evicting their tensors, changes no result.
 #[test]
 fn kept_tensors_change_no_result() {
     let (mut computed, mut failures) = (0, Vec::new());
@@ -145,8 +145,8 @@ fn loops_keep_one_tensor() {
     assert_eq!(used(&session), 0);
 }
 
-/// Kept tensors are evicted when other results need their memory, the least recently read tensor
-/// first. Evicted tensors are computed again where they are needed.
+/// Kept tensors are evicted when other results need their memory. Evicted tensors are computed
+/// again where they are needed.
 #[test]
 fn tensors_are_evicted_at_the_memory_limit() {
     let bytes = 64 * 64 * 8;
@@ -186,7 +186,8 @@ fn runs_evict_the_tensors_that_they_read() {
     assert_eq!(used(&session), bytes);
 }
 
-/// Elements of computed arrays and of tensors are read in place; a plan computes other elements.
+/// Elements have the same values in a lazy array, in its computed array, and in views of the
+/// computed array. Wrong types and wrong coordinates are errors.
 #[test]
 fn elements_are_read_in_place() {
     let session = Session::default();

@@ -1,6 +1,7 @@
 //! Arrays that differ only in numbers. They share a compiled plan if their numbers are of one
 //! class: every operator has the same fill value for these numbers, unless its other arguments
-//! store all their values. Each result has the values of its own number.
+//! store all their values. Each result has the values of its own number. Also windows that differ
+//! only in their start, which share a plan as well, and the check of the values of parameters.
 
 use redpoll::logic::text::parse_format;
 use redpoll::logic::{FloatMode, Format, Prim, Scalar, TensorType};
@@ -105,8 +106,8 @@ fn numbers_of_one_class_share_a_plan() {
     assert_eq!([-2.5, -3.5].map(|t| is_planned(scaled(t))), [true, false]);
 }
 
-/// Comparisons, and extremes of products and quotients, visit only the stored entries, whatever the
-/// number is.
+/// Comparisons, and extremes of products and quotients, visit only the stored entries if their fill
+/// value is 0 or false.
 #[test]
 fn lifted_numbers_keep_results_sparse() {
     let session = Session::default();
@@ -132,8 +133,8 @@ fn explanations_list_numbers() {
     }
 }
 
-/// Dense arrays share a plan even if their fill values depend on the numbers. Each result has its
-/// own fill value.
+/// Dense arrays with numbers of one class share a plan even if their fill values depend on the
+/// numbers. Each result has its own fill value.
 #[test]
 fn dense_arrays_share_a_plan() {
     let session = Session::default();

@@ -1,5 +1,6 @@
-//! Parameters at the limits of their types: they work, or an error gives the reason. Nothing
-//! panics, wraps or runs forever.
+//! Parameters at the limits of their types: they work, or an error gives the reason. No call panics
+//! or runs forever, and no parameter wraps around. Further tests check the size of plans, and the
+//! fill values of the strict mode.
 
 use redpoll::logic::{FloatMode, Format, Prim, Scalar};
 use redpoll::{Array, Config, Index, Session, index};
@@ -197,8 +198,8 @@ fn products_of_many_reads_are_computed_together() {
     assert_eq!((ends(0), ends(1)), ([2560.0, 137_781.0], [5632.0, 255_879.0]));
 }
 
-/// In the strict mode, the quotient of a matrix and itself is NaN where nothing is stored. NaN is
-/// therefore the fill value of the quotient, which stores only the entries of the matrix.
+/// In the strict mode, the quotient of a matrix and itself is NaN where nothing is stored, and 1 at
+/// the entries of the matrix.
 #[test]
 fn strict_quotients_of_one_matrix_keep_its_entries() {
     let mut config = Config::default();

@@ -1,5 +1,5 @@
-//! Arrays that are read from files at once or by the first plan, random arrays, the text of arrays,
-//! and single elements.
+//! Arrays from files, which are read immediately or by the first plan that needs the values. Also
+//! random arrays, the memory limit, the text of arrays, and single elements.
 
 use redpoll::datasets::file_formats::edge_list::EdgeListOptions;
 use redpoll::prelude::*;
@@ -46,7 +46,9 @@ fn tensors_are_read_back_as_they_are_stored() {
     assert_eq!(rows.sum(..).item::<f32>().unwrap(), 19.5);
 }
 
-/// A scanned file with a header is read only once, by the first plan that needs its values.
+/// The values of a scanned file with a header are read by the first plan that needs them, and kept
+/// for later plans. If the read fails, the next plan reads the file again. A header that has
+/// changed since the scan is an error.
 #[test]
 fn scans_read_when_values_are_needed() {
     let (folder, session) = (folder(), Session::default());
@@ -74,7 +76,8 @@ fn scans_read_when_values_are_needed() {
     assert!(error.contains("has changed after it was scanned"), "{error}");
 }
 
-/// Columns, dtypes and names of edge lists are options of a scan.
+/// A scan of an edge list has options for the columns, the dtype and the first vertex, and can
+/// return the names of the vertices.
 #[test]
 fn edge_lists_have_options() {
     let (folder, session) = (folder(), Session::default());
@@ -112,8 +115,8 @@ fn files_count_against_the_memory_limit() {
     assert_eq!(large.limits().memory.used(), 0);
 }
 
-/// Random arrays have the requested shape, dtype, format and distribution, and equal descriptions
-/// with equal seeds give equal arrays.
+/// Random arrays have the requested shape, dtype and distribution. Equal descriptions with equal
+/// seeds give equal arrays, and impossible descriptions are errors.
 #[test]
 fn random_arrays_follow_their_description() {
     let session = Session::default();

@@ -1,5 +1,6 @@
-//! Gradients of arrays: models on sparse data compared with plain loops, computed arrays, the work
-//! of derivatives in a pattern, and errors.
+//! Gradients of arrays. Models on sparse data are compared with plain loops. Other tests check
+//! derivatives through computed arrays, the work of derivatives in a pattern, named modes,
+//! directions, and errors.
 
 use redpoll::logic::{Format, Prim};
 use redpoll::{Array, Error, Session, Target, wrt};
@@ -17,7 +18,8 @@ fn sparse(session: &Session, shape: [u64; 2], seed: u64) -> Array {
     session.random(shape).density(0.2).seed(seed).array().unwrap().to_csr()
 }
 
-/// Logistic regression on sparse features trains to the loss of plain loops.
+/// In each step of a logistic regression on sparse features, the loss and the gradient are those of
+/// plain loops.
 #[test]
 fn logistic_regression() -> Result<(), Error> {
     let session = Session::default();
@@ -78,7 +80,7 @@ fn factorization_of_stored_entries() -> Result<(), Error> {
 }
 
 /// The derivative of a product by a sparse matrix, in the pattern of the matrix, is a sampled
-/// product: its work follows the stored entries, not the size of the matrix.
+/// product: its work grows with the stored entries and the rows, not with the number of elements.
 #[test]
 fn derivatives_in_a_pattern_are_sampled() -> Result<(), Error> {
     let session = Session::default();
@@ -100,8 +102,8 @@ fn derivatives_in_a_pattern_are_sampled() -> Result<(), Error> {
     Ok(())
 }
 
-/// Derivatives pass through arrays that were computed in between, whether they were built before or
-/// after.
+/// Derivatives pass through arrays that are already computed, whether the loss was built before or
+/// after the computation.
 #[test]
 fn derivatives_pass_through_computed_arrays() -> Result<(), Error> {
     let session = Session::default();

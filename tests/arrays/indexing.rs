@@ -1,4 +1,5 @@
-//! Indexing, and properties of arrays other than their values: errors, notes, conversions.
+//! Indexing, named modes, masks and conversions; also the errors, notes and profiles of arrays, and
+//! the storage of results.
 
 use ndarray::Axis;
 use redpoll::logic::text::parse_format;
@@ -108,7 +109,7 @@ fn named_modes_reduce_by_name() {
     assert!(a.sum("k").check().is_err());
 }
 
-/// Arrays computed together have the same results as arrays computed alone.
+/// Arrays that are computed together have the values that plain `ndarray` arithmetic gives.
 #[test]
 fn arrays_are_collected_together() {
     let mut draw = OperandSource::new(7);
@@ -204,7 +205,9 @@ fn profiles_show_every_query() {
     assert!(profile.to_string().contains("iterations"));
 }
 
-/// Round trips through entries and builders, `ndarray` arrays and `sprs` matrices preserve arrays.
+/// Arrays have the same values after a conversion to `ndarray` and back, and if a builder rebuilds
+/// them from their entries. Matrices have the same values after a conversion to `sprs` and back.
+/// `nonzero` lists the coordinates of the nonzero values.
 #[test]
 fn conversions_round_trip() {
     for seed in 0..20 {
@@ -234,8 +237,8 @@ fn conversions_round_trip() {
     }
 }
 
-/// A mask selects the same elements in every format, whether or not it is stored like the array.
-/// Pairs are rejected as masks.
+/// A mask selects the same elements in each of several formats, whether or not the mask is stored
+/// like the array. Pairs are rejected as masks.
 #[test]
 fn masks_of_every_storage_select_the_same_elements() {
     let session = Session::default();

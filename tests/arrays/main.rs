@@ -1,9 +1,10 @@
-//! Lazy arrays. `operations.rs` compares every operation with plain `ndarray` arithmetic; data,
-//! shapes (with sizes 0 and 1), fill values, dtypes, formats and axes are random. The other files
-//! have tests of one subject each.
+//! Lazy arrays. `operations.rs` compares each operation in the tables of `redpoll_testing::arrays`
+//! with plain `ndarray` arithmetic; data, shapes (with sizes 0 and 1), fill values, dtypes, formats
+//! and axes are random. The other files have tests of one subject each.
 //!
-//! In `operations.rs`, values are small whole numbers, so that sums and products are exact and need
-//! no tolerance. Every case runs as machine code; some small cases also run in the interpreters.
+//! In `operations.rs`, values are small whole numbers, and NaN in a few tests, so that sums and
+//! products are exact and need no tolerance. Every case runs as machine code; some small cases also
+//! run in the interpreters.
 
 mod computed;
 mod constants;

@@ -70,7 +70,8 @@ fn joins() {
     check(shapes::JOINS);
 }
 
-/// Checks triangles and diagonals of matrices, which are masks on coordinates.
+/// Checks triangles, diagonals and traces of matrices, symmetric matrices made from a triangle, and
+/// diagonal matrices.
 #[test]
 fn triangles() {
     check(shapes::TRIANGLES);
@@ -83,7 +84,7 @@ fn neighbourhoods() {
     check(shapes::NEIGHBOURHOODS);
 }
 
-/// Checks writes at computed coordinates.
+/// Checks writes at computed coordinates: scatters, counts and histograms.
 #[test]
 fn scatters() {
     check(shapes::SCATTERS);

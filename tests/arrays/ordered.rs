@@ -1,5 +1,6 @@
-//! Sorts, order statistics, reductions without NaN, distinct values, searches and selections,
-//! compared with plain Rust on the dense values, in several formats and along every axis.
+//! Sorts, order statistics, reductions that leave out NaN, distinct values, searches and
+//! selections. Their results are compared with plain Rust on the dense values, in several formats
+//! and along every axis. Other tests check that wrong arguments are errors.
 
 use redpoll::logic::LevelKind;
 use redpoll::prelude::*;
@@ -18,8 +19,8 @@ fn assert_equal(found: &[f64], expected: &[f64], what: &str) {
     );
 }
 
-/// Returns arrays of each shape and format, with repeated values and two fill values. Arrays of
-/// rank below 3 also have infinities and NaN.
+/// Returns arrays of several shapes and formats, with repeated values and two fill values. Arrays
+/// of rank below 3 may also have infinities and NaN.
 fn arrays(session: &Session) -> Vec<Array> {
     let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 2.0];
     let mut arrays = Vec::new();
@@ -79,7 +80,8 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Sorts agree with a stable sort of each dense fiber, in both orders, and so do their coordinates.
+/// Sorts agree with a stable sort of each dense fiber, in both orders, and the coordinates that
+/// `argsort` returns agree too.
 #[test]
 fn sorts_are_those_of_dense_fibers() {
     let session = Session::default();
@@ -114,7 +116,8 @@ fn sorts_are_those_of_dense_fibers() {
     }
 }
 
-/// Medians and quantiles agree with those of dense fibers, with and without NaN.
+/// Medians, medians that leave out NaN, and the quantile 1 agree with those of dense fibers. Other
+/// quantiles interpolate.
 #[test]
 fn quantiles_are_those_of_dense_fibers() {
     let session = Session::default();
@@ -243,8 +246,8 @@ fn selections_are_those_of_dense_arrays() {
     }
 }
 
-/// The sorted and the distinct values of an array that is far larger than memory take space in
-/// proportion to its stored values.
+/// Sorts, order statistics, distinct values and searches succeed on an array that is far larger
+/// than memory, because they take space in proportion to its stored values.
 #[test]
 fn elements_that_are_not_stored_cost_nothing() {
     let session = Session::default();
@@ -292,6 +295,14 @@ fn wrong_arguments_are_errors() {
     ];
     for error in &errors {
         assert!(error.contains("tests/arrays/ordered.rs"), "{error}");
+    }
+    let large = session.zeros([1 << 32, 1 << 31], Prim::F64);
+    for (error, operation) in [
+        (message(large.unique().map(|unique| unique.values)), "`unique` at"),
+        (message(large.unique_values()), "`unique_values` at"),
+        (message(large.unique_counts().map(|(values, _)| values)), "`unique_counts` at"),
+    ] {
+        assert!(error.starts_with(operation), "{error}");
     }
     let unknown = message(session.sample("none"));
     assert!(unknown.contains("the samples are karate.mtx"), "{unknown}");

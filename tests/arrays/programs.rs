@@ -9,8 +9,8 @@ const HITS: u64 = 1;
 /// Number of failures after which the test ends; each failure is shrunk and shown.
 const MAX_SHOWN: usize = 4;
 
-/// Operations agree with the oracle when their operands are not stored but fused, shared, or
-/// computed together.
+/// Operations agree with the oracle if their operands are results of earlier operations. Such
+/// operands may be fused with an operation, shared, or computed together.
 #[test]
 fn random_programs_agree() {
     let requested = requested_seeds();

@@ -1,4 +1,4 @@
-//! Program files for tests that compare the engines of devices.
+//! Program files, and their runs, for tests that compare devices with the CPU.
 
 use crate::data::ValueKind;
 use crate::program::{CaseChoice, ProgramFile};
@@ -12,8 +12,8 @@ pub const DEVICE_DECLINES: &str = "is a function of the host; run this query on 
 
 /// Returns all program files with their names, sorted by path.
 pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
-    // The environment variable overrides the source folder on a machine that did not build the
-    // binary.
+    // The folder in the binary does not exist on a machine that did not build the binary. The
+    // environment variable names the folder there.
     let root =
         std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../..").into());
     let folder = Path::new(&root).join("tests/files");

@@ -4,11 +4,12 @@
 //! plain plan, without rewrites, and a rewritten plan. Each query of a physical plan becomes a
 //! program, which the interpreter of Notation runs. The program is lowered to Assembly and runs in
 //! three ways: in the bounds-checked interpreter, which counts operations; as machine code; and as
-//! a grid of teams in random order. The outputs of these three runs must agree bit by bit. The
-//! program also runs as a grid in the schedule chosen for its inputs and, with `REDPOLL_DEVICE=N`
-//! in the environment, on CUDA device N. The results of the programs in Notation and in Assembly,
-//! and of these two runs, are compared with the reference. The kernels, or a sample of them, are
-//! also checked in the optimizing tier, see [`optimizing`].
+//! a grid of teams in random order. The outputs of these three runs must agree bit by bit; all NaNs
+//! are equal. The program also runs as a grid in the schedule chosen for its inputs and, with
+//! `REDPOLL_DEVICE=N` in the environment, on CUDA device N. The results of the programs in Notation
+//! and in Assembly, and of these two runs, are compared with the reference. Kernels that are not
+//! too long are offered to the optimizing tier, which checks all kernels, a sample, or none; see
+//! [`optimizing`].
 
 use crate::device::DEVICE_DECLINES;
 use crate::optimizing;
@@ -203,7 +204,7 @@ fn compare_engines(
     Ok(report)
 }
 
-/// The results of all queries, by engine.
+/// The inputs, and the results of all queries that have run, by engine.
 pub struct EngineResults {
     pub notation: HashMap<Alias, Vec<Scalar>>,
     pub assembly: HashMap<Alias, Tensor>,
@@ -306,8 +307,9 @@ fn all_coordinates(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// Returns the default limits or, if `chunked` is set, limits whose workers cut every loop into
-/// chunks and run on `threads` threads. `threads` is at most [`MAX_THREADS`].
+/// Returns the default limits or, if `chunked` is set, limits whose workers cut every loop that can
+/// be cut into chunks, and run the chunks on `threads` threads. `threads` is at most
+/// [`MAX_THREADS`].
 fn limits(chunked: bool, threads: usize) -> Limits {
     static WORKERS: LazyLock<[Arc<Workers>; MAX_THREADS]> =
         LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).without_grain())));

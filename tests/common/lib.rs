@@ -1,5 +1,6 @@
-//! Code shared by the differential tests and the binary `soak` of `bench`: a seeded generator,
-//! random data, runs in all backends and interpreters, and the comparison of their results.
+//! Code shared by the differential tests and the binary `soak` of `bench`: a seeded generator;
+//! random data, plans, programs, arrays and SQL queries; runs in all backends and interpreters; and
+//! the comparison of their results.
 #![allow(missing_docs, reason = "the names of the fields describe them")]
 
 pub mod arrays;

@@ -1,6 +1,6 @@
-//! Checks of the optimizing tier on kernels that have already run in another engine. The kernels of
-//! a thread, or a sample of them, are compiled together, because starting a C compiler takes longer
-//! than running a kernel.
+//! Checks of the optimizing tier on kernels that have already run in another engine. The selected
+//! kernels of a thread are compiled together, because starting a C compiler takes longer than
+//! running a kernel. Only [`KernelSelection::Each`] compiles each kernel separately.
 
 use crate::engines::{compare_arrays, error_chain};
 use redpoll_compiler::lower::Draft;
@@ -22,7 +22,7 @@ const SAMPLE_SIZE: u64 = 8;
 pub enum KernelSelection {
     /// A sample of fixed size, all kernels equally likely.
     Sample,
-    /// All kernels; failures are reported with the label.
+    /// All kernels. The value is the label with which failures of these kernels are reported.
     All(u64),
     /// No kernels.
     None,
@@ -109,7 +109,8 @@ pub fn offer(kernel: &Kernel, (inputs, limits): (&[&Tensor], &Limits), outputs: 
     })
 }
 
-/// Removes the kernels that this thread has recorded; returns them with their inputs.
+/// Removes the kernels that this thread has recorded, and starts a new report. Returns the kernels
+/// with their inputs.
 pub fn drain_kernels() -> Vec<(Draft, Vec<Tensor>)> {
     THREAD.with_borrow_mut(|thread| {
         thread.report = TierReport::default();

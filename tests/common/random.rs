@@ -107,8 +107,10 @@ pub enum PlanOutcome {
     Failed(PhaseFailure),
 }
 
-/// Runs a case in all engines, with some walks turned into gallops. Calls `covered` with the name
-/// of each construct that the plan contains.
+/// Runs the plain plan of a case in all engines, with some walks turned into gallops. Then runs a
+/// plan that is drawn from the rewritten plans, if it differs from the plain plan. Calls `covered`
+/// with the name of each construct that the plain plan contains, and with `rewritten` if the second
+/// plan ran.
 pub fn run(seed: u64, case: &EngineCase, mut covered: impl FnMut(String)) -> PlanOutcome {
     let plain = match plain_plan(case) {
         Ok(plain) => plain,
@@ -133,8 +135,8 @@ pub fn run(seed: u64, case: &EngineCase, mut covered: impl FnMut(String)) -> Pla
     }
 }
 
-/// Turns some walks of levels that list their coordinates into gallops; reports levels and
-/// protocols to `covered`.
+/// Turns some walks of levels that list their coordinates into gallops. Reports the formats and
+/// protocols of the plan, and empty inputs, to `covered`.
 fn walks_to_gallops(
     seed: u64,
     mut physical: PhysicalPlan,
@@ -232,9 +234,10 @@ pub fn cover(coverage: &mut Coverage, logic_case: &testing::RandomCase, paramete
     coverage.increment(format!("mode {:?}", parameters.mode));
 }
 
-/// Returns the smallest part of a case that fails in the same phase, or the whole case if no part
-/// fails in that phase. A part is a query for a subexpression, with the preceding queries, or alone
-/// if the subexpression reads none of their results. Panics if the whole case does not fail again.
+/// Returns the smallest part of a case that fails in the given phase, with its failure. A part is a
+/// query for a subexpression and the queries before it; a query that reads none of their results is
+/// also tried alone. If no part fails in the phase, returns the whole case. Panics if the whole
+/// case does not fail again.
 pub fn smallest_failure(seed: u64, case: EngineCase, phase: &str) -> (EngineCase, PhaseFailure) {
     let mut candidates: Vec<(usize, Plan)> = Vec::new();
     for (k, query) in case.plan.queries.iter().enumerate() {

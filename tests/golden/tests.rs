@@ -1,4 +1,4 @@
-//! Tests of the comparison, and of the golden folders of `physical`.
+//! Tests of the comparison of files and pages, and of the golden folders of `physical`.
 
 use super::markdown::rust_cells;
 use super::pages::{Output, Page};

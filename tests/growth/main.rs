@@ -1,5 +1,5 @@
-//! Tests that over hypersparse operands, the work and memory of every array method and every
-//! operator depend on the number of entries, and do not grow with the sizes of the modes.
+//! Tests that over hypersparse operands, the work and memory of array methods and operators depend
+//! on the number of entries, and do not grow with the sizes of the modes.
 //!
 //! A use is a call of a method, or a plan with an operator. Each use runs at sizes n, 4n and 16n
 //! with the same few hundred entries. The interpreter of Assembly counts the work. `exceptions`

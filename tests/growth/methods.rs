@@ -32,7 +32,7 @@ elementwise! { x;
     subtract_saturating(&x.b)
 }
 
-/// All other methods, and elementwise functions of numbers, vectors and integers.
+/// Other methods, and elementwise functions of numbers, vectors and integers.
 pub(crate) const METHODS: &[Method] = methods! {
     "add number" x x.a.add(1.0);
     "divide number" x x.a.divide(2.0);
@@ -220,5 +220,5 @@ pub(crate) const METHODS: &[Method] = methods! {
     "convolve" x x.v.convolve(x.session.vector([1.0, 2.0]), Overlap::Full);
     "at" x x.a.at(["i", "j"]);
     "by_position" x x.a.at(["i", "j"]).by_position(["j", "i"]);
-    "einsum_with" x x.session.einsum("ij,ij->j", [&x.a, &x.b]);
+    "einsum_with" x x.session.einsum_with("ij,ij->j", [&x.a, &x.b], Builtin::Max, Builtin::Mul);
 };

@@ -3,8 +3,8 @@
 use redpoll_logic::op::{Arity, Builtin, Op};
 use redpoll_logic::{FloatMode, Prim};
 
-/// Names and expressions for nodes other than operators: maps of coordinates, and nodes that
-/// reorder or store.
+/// Names and expressions for nodes other than joins and folds: coordinates, index maps, scans, and
+/// nodes that reorder, rename or store.
 const NODES: &[(&str, &str)] = &[
     ("coordinate", "(mapjoin ifelse (table A i j) (coordinate i) 0)"),
     ("window", "(index (window i 5 50) (table A i j))"),
@@ -26,8 +26,9 @@ pub(crate) fn plans() -> Vec<(String, String)> {
     named.chain(operators).map(plan).collect()
 }
 
-/// Returns named expressions with an operator: a join and, if the operator has an identity, folds
-/// over each mode and over both modes.
+/// Returns named expressions with an operator: a join and, if the operator folds and has an
+/// identity, folds over each mode and over both modes. Returns none for operators whose results are
+/// pairs with coordinates.
 fn operator_bodies(op: Builtin) -> Vec<(String, String)> {
     let name = op.name();
     let integers = matches!(

@@ -139,7 +139,7 @@ fn crates_depend_on_crates_above_them() {
 }
 
 /// The manifests have the dependencies of the picture in `ARCHITECTURE.md`, and no other
-/// dependencies.
+/// dependencies within the workspace.
 #[test]
 fn crate_dependencies_match_the_architecture() {
     let mut drawn = drawn_dependencies();
@@ -181,7 +181,7 @@ fn optimizer_folders_use_those_above_them() {
 /// Largest percentage of the lines of code, without tests, that one crate may have.
 const CRATE_PERCENT: usize = 35;
 
-/// No crate has most of the code.
+/// No crate has more than [`CRATE_PERCENT`] percent of the code.
 #[test]
 fn crates_share_the_code() {
     let lines = CRATES.map(|(sources, root_module)| graph::Crate::parse(&root().join(sources), root_module).lines());
@@ -239,8 +239,9 @@ fn folders_have_a_readme() {
     assert!(missing.is_empty(), "folders without README.md: {missing:?}");
 }
 
-/// Apart from tests, unsafe code occurs only in the listed files. These files call compiled code,
-/// give memory to compiled code, share memory with Python, map files, or skip bounds checks.
+/// Apart from tests, unsafe code occurs only in the listed files. These files call compiled code or
+/// the driver of a device, give memory to compiled code, share memory with Python, map files, or
+/// skip bounds checks.
 #[test]
 fn unsafe_code_stays_in_allowed_files() {
     let allowed = [
@@ -329,7 +330,7 @@ fn comments_do_not_say_so_many() {
     }
 }
 
-/// Checks that no sentence of a README, or of another page in the root folder, has more than
+/// Checks that no sentence of a README, of `ARCHITECTURE.md` or of `CONTRIBUTING.md` has more than
 /// [`SENTENCE_WORDS`] words.
 #[test]
 fn sentences_of_readmes_are_short() {

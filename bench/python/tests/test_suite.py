@@ -1,4 +1,4 @@
-"""Tests of the suite: statistics, comparisons, inputs, and all workloads on the smallest data."""
+"""Tests of the suite: statistics, comparisons, inputs, and all workloads on 1,000 elements."""
 
 import math
 import warnings

@@ -39,7 +39,8 @@ def polynomial(a):
 
 
 def features(a, x):
-    """Weight columns, score rows, and return the largest distance of their ratios from 0.5."""
+    """Weight columns, divide the sum of each row by its length plus 1, and return the largest
+    distance of these ratios from 0.5."""
     weighted = a * x
     squares = weighted * weighted
     scores = weighted.sum(axis=1)
@@ -49,7 +50,7 @@ def features(a, x):
 
 
 def residual(a, x, y):
-    """Take a step of gradient descent for least squares, with its step length."""
+    """Take a step of gradient descent for least squares, with the best step length."""
     r = a @ x - y
     g = r @ a
     step = (g @ g) / ((a @ g) ** 2).sum()

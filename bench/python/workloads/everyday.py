@@ -81,7 +81,7 @@ def laplacian_sparse(a):
 
 
 def standardized_sums(a):
-    """Return the sums of rows after columns are scaled by their deviation."""
+    """Return the sums of rows after each column is divided by its standard deviation plus 0.001."""
     count = a.shape[0]
     mean = a.sum(axis=0) / count
     deviation = np.sqrt((a * a).sum(axis=0) / count - mean * mean) + 1e-3

@@ -39,8 +39,8 @@ def _einsum(spec):
 
 
 def _sampled(s, x, y):
-    """Return the products of rows of two dense factors at the stored coordinates of a SciPy
-    array."""
+    """Return a SciPy array with each stored value multiplied by the product of a row of `y` and a
+    row of `x`."""
     coo = s.tocoo()
     values = coo.data * np.einsum("ek,ek->e", y[coo.row], x[coo.col])
     return type(s)((values, s.indices, s.indptr), shape=s.shape)

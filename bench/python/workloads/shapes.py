@@ -1,4 +1,5 @@
-"""Functions that rearrange elements: transpose, reshape, concatenate, and parts of matrices."""
+"""Functions that rearrange, convert or select elements: transpose, reshape, concatenate, casts, and
+parts of matrices."""
 
 import numpy as np
 import scipy.sparse as sp

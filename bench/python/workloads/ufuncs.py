@@ -39,7 +39,7 @@ BINARY = {
     "I J": "bitwise_and bitwise_or bitwise_xor left_shift right_shift",
 }
 
-#: The functions of SciPy for ufuncs of two sparse matrices; other ufuncs have dense results.
+#: The functions of SciPy for ufuncs of two sparse matrices; other ufuncs run on dense copies.
 SCIPY_BINARY = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,

@@ -1,7 +1,8 @@
 //! Compares the optimizing tier with hand-written C, compiled by the same compiler with the same
 //! flags, in turns.
 //!
-//! Only cases whose names contain one of the arguments run; `--small` uses small data.
+//! Arguments select the cases whose names contain one of them; without arguments, all cases run.
+//! Cases without C text are left out. `--small` uses small data.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Result, ensure};

@@ -40,8 +40,9 @@ struct Cli {
 
 /// The total weight of the plans of a workload.
 const WORKLOAD_WEIGHT: f64 = 100.0;
-/// The weight of the prior in fits with plans of whole workloads. These plans have many kinds of
-/// events.
+/// The weight of the prior in fits with plans of whole workloads. It is larger than
+/// [`PRIOR_WEIGHT`], because these plans have many kinds of events each and determine single
+/// constants badly.
 const WORKLOAD_PRIOR_WEIGHT: f64 = 3.0;
 /// The weight of the prior, which is the current table of constants. Weight 1 is the weight of one
 /// plan with a single kind of events.

@@ -91,8 +91,8 @@ fn main() -> anyhow::Result<()> {
             let (_, report) = optimize(&plan, &Statistics::new(&counts), &config)?;
             times.push(1e3 * start.elapsed().as_secs_f64());
             let phases = report.phases.iter().filter(|phase| phase.name == "algebra");
-            let lines = phases.flat_map(|phase| phase.plan.lines());
-            graph = lines.filter_map(|line| line.strip_prefix("; estimated cost ")).collect();
+            let text: String = phases.map(|phase| phase.plan.to_string()).collect();
+            graph = text.lines().filter_map(|line| line.strip_prefix("; estimated cost ")).collect();
         }
         println!("| {name} | {:.3} | {graph} |", median(times.iter().copied()));
     }

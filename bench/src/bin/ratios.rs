@@ -1,7 +1,7 @@
 //! Prints the table of ratios: each kernel and its hand-written loop in turns, in one run.
 //!
-//! Only cases whose names contain one of the arguments run; `--code` prints the Assembly and the
-//! machine code of these cases instead.
+//! Arguments select the cases whose names contain one of them; without arguments, all cases run.
+//! `--code` prints the Assembly and the machine code of these cases instead.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::Result;

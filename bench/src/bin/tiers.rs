@@ -1,8 +1,8 @@
 //! Compares the optimizing tier with the instant tier: times of compilations, and times of runs in
 //! turns.
 //!
-//! Only cases whose names contain one of the arguments run; `--code` prints the C text of these
-//! cases instead.
+//! Arguments select the cases whose names contain one of them; without arguments, all cases run.
+//! `--code` prints the C text of these cases instead.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::Result;

@@ -163,7 +163,7 @@ impl<'a> GroupSessions<'a> {
         let (expected, found) = match (expected, found) {
             (Err(_), Err(_)) => return Ok(()),
             (expected, found) => {
-                (expected.context("only DataFusion alone fails")?, found.context("only the claimed run fails")?)
+                (expected.context("the query fails without claims")?, found.context("the query fails with claims")?)
             }
         };
         times.rows = found.rows.iter().map(RecordBatch::num_rows).sum();

@@ -16,7 +16,7 @@ pub(super) struct QueryGroup {
 
 /// A step of a group.
 pub(crate) enum GroupStep {
-    /// A statement that creates tables.
+    /// A statement that changes the tables or the settings.
     Statement(String),
     /// The name of a table and its file.
     File(String, PathBuf),

@@ -110,7 +110,7 @@ mod tests {
     use crate::gpu::{GpuData, KERNELS, STRUCTURES};
     use redpoll::datasets::{self, ReadOptions, Values};
 
-    /// Data are written once, and equal redpoll's data.
+    /// Data are written once, and the written values of the matrix equal redpoll's values.
     #[test]
     fn data_are_written_once_and_unchanged() {
         let folder = tempfile::tempdir().unwrap();

@@ -42,9 +42,9 @@ int32_t redpoll_kernel_0(rp_frame *frame) {
 #endif
 
 #ifdef SPGEMM
-// C_ij = sum_k A_ik B_kj row by row (Gustavson), with a dense row of values, marks and a list of
-// touched columns. The list is sorted before the row is appended. The memory for a row is allocated
-// at once.
+// C_ij = sum_k A_ik B_kj row by row (Gustavson), with a dense row of values, a dense row of marks,
+// and a list of touched columns. The list is sorted before the row is appended. The memory for a
+// row is allocated at once.
 static int64_t touch(int64_t lo, int64_t hi, const uint32_t *restrict a_idx, const double *restrict a_val,
                      const int32_t *restrict b_ptr, const uint32_t *restrict b_idx, const double *restrict b_val,
                      uint8_t *restrict mark, double *restrict row, uint32_t *restrict list) {

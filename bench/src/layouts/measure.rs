@@ -1,4 +1,4 @@
-//! Runs the candidates of a group in the order of estimated cost.
+//! Runs the candidates of a group: the free choice, then the others in the order of estimated cost.
 //!
 //! Candidates with an estimate above [`ExperimentSettings::screen`] times the lowest estimate are
 //! not run. Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times
@@ -52,7 +52,7 @@ pub struct CandidateTimes {
     /// The estimated cost, in units of a step along a list; `None` if the optimizer rejects the
     /// choices.
     pub cost: Option<f64>,
-    /// The best time in seconds; `None` if no run finished within its limit.
+    /// The best time in seconds; `None` if no run completed.
     pub time: Option<f64>,
     /// The reason why there is no time.
     #[serde(rename = "left_out")]
@@ -293,7 +293,7 @@ fn run_once(
     Ok((time, error))
 }
 
-/// Runs the candidates near the best in turns.
+/// Runs the free choice and the candidates near the best in turns.
 fn take_turns(ready: &[(usize, PreparedCandidate)], times: &mut [CandidateTimes], best: f64, budget: Duration) {
     let near: Vec<&(usize, PreparedCandidate)> =
         ready.iter().filter(|(k, _)| *k == 0 || times[*k].time.is_some_and(|t| t < NEAR_FACTOR * best)).collect();

@@ -1,4 +1,4 @@
-//! Tables of inputs for engines that take SQL, with a column for each mode (`i`, `j`, `k`) and a
+//! Tables of inputs for engines that take SQL, with a column for each mode (`i`, `j`, ..) and a
 //! column `v` of values.
 
 use crate::protocol::{InputFile, WorkloadTask};

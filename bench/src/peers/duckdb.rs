@@ -1,5 +1,5 @@
 //! DuckDB, linked into this program. Each input is a table with a column for each mode (`i`, `j`,
-//! `k`) and a column `v` of values; each workload is a query.
+//! ..) and a column `v` of values; each workload is a query.
 
 use super::columns::{MODES, read_columns, table_name};
 use super::queries::QUERIES;

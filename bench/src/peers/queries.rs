@@ -1,6 +1,6 @@
 //! Workloads as SQL: one query for each, over the tables of its inputs.
 //!
-//! The table of input `A` is `m_a`, the table of `x` is `v_x`. Columns are `i`, `j`, `k` for modes,
+//! The table of input `A` is `m_a`, the table of `x` is `v_x`. Columns are `i`, `j`, .. for modes,
 //! and `v` for values. A query returns the coordinates of its result in order, followed by the
 //! value. Coordinates without a row have the fill value.
 

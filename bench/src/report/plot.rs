@@ -17,8 +17,8 @@ const ROW: u32 = 22;
 /// Space for the legend to the right of all points, as a factor on a logarithmic axis.
 const LEGEND_FACTOR: f64 = 6.0;
 
-/// Writes a figure for each suite in which peers ran, and for each workload of the suite `scale`.
-/// Returns the file names by suite.
+/// Writes a figure for each suite in which peers ran. The suite `scale` has a figure for each
+/// workload instead. Returns the file names by suite.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -55,8 +55,8 @@ pub(super) fn group_by_workload<'a>(outcomes: &[&'a WorkloadOutcome]) -> Vec<(&'
     groups
 }
 
-/// Returns a point of a side for each size of the inputs: the size relative to the smallest input,
-/// and the median time in seconds.
+/// Returns a point for each size of the inputs at which the selected side ran: the size relative to
+/// the smallest input, and the median time in seconds.
 pub(super) fn points(outcomes: &[&WorkloadOutcome], select: impl Fn(&SideOutcome) -> bool) -> Vec<(f64, f64)> {
     let side = |outcome: &&WorkloadOutcome| {
         let side = outcome.sides.iter().find(|side| select(side) && side.status == SideStatus::Ran)?;
@@ -71,8 +71,9 @@ fn drawing_area<'a>(path: &'a Path, height: u32) -> Result<Area<'a>, Box<dyn std
     Ok(area)
 }
 
-/// Draws the ratios of a suite: a row for each workload, and a dot with its interval for each peer.
-/// Times are relative to redpoll, on a logarithmic axis.
+/// Draws the ratios of a suite: a row for each workload and data that peers ran, and in each row a
+/// dot with its interval for each of these peers. Times are relative to redpoll, on a logarithmic
+/// axis.
 fn draw_ratios<'a>(
     path: &'a Path,
     suite: Suite,

@@ -12,7 +12,7 @@ const ENGINES: [&str; 2] = ["datafusion", "duckdb"];
 pub(super) fn table(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(
         out,
-        "Median times. *warm*: everything is cached, encoded tables included. *cold*: a new session encodes, plans and compiles. *tensors*: the tables are tensors, which need no encoding; all other sides read the same record batches. In parentheses: times of engines relative to redpoll (warm, optimizing tier), and cold times of redpoll relative to DataFusion.\n"
+        "Median times. *warm*: everything is cached, encoded tables included. *cold*: a new session encodes, plans and compiles. *tensors*: the tables are tensors, which need no encoding; otherwise, redpoll and DataFusion read the same record batches, and DuckDB reads its own tables. In parentheses: times of engines relative to redpoll (warm, optimizing tier), and cold times of redpoll relative to DataFusion.\n"
     )?;
     writeln!(
         out,

@@ -55,7 +55,7 @@ pub fn line(outcome: &WorkloadOutcome) -> String {
     line.trim_end_matches(',').to_owned()
 }
 
-/// Formats a time with three digits and its unit.
+/// Formats a time with its unit and three digits; from 1000 s on, with all digits of whole seconds.
 pub fn time(seconds: f64) -> String {
     let (scale, unit) = match seconds {
         s if s >= 1.0 => (1.0, "s"),
@@ -187,8 +187,9 @@ fn write_slopes(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Re
 }
 
 /// Writes the preparation of redpoll and of each peer that ran: times of reading files, building
-/// formats and the first run, and peak memory of the process. For redpoll, also writes the peak
-/// allocation of a run, the memory of its results, and the ratio of both.
+/// formats and the first run, and peak memory of the process. If redpoll reports the memory of a
+/// run, also writes the peak allocation of the run, the memory of its results, and the ratio of the
+/// two.
 fn write_preparation(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;
     writeln!(

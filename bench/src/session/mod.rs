@@ -46,7 +46,8 @@ pub struct SessionTimes {
     pub second: Vec<Vec<f64>>,
     /// The reason why the engine cannot run.
     pub unavailable: Option<String>,
-    /// A query that failed, or whose answer differs from that of another engine.
+    /// The error of a query that failed, or the difference of its answer from the first answer that
+    /// any engine gave.
     pub fault: Option<String>,
 }
 
@@ -102,7 +103,8 @@ struct Answer {
 }
 
 /// Runs all queries of a new session in order, then all of them once more. Waits for work in the
-/// background after each pass. Fails if an answer differs from the expected one.
+/// background after each pass. Fails if an answer differs from the first answer of any engine to
+/// the same query, which `answers` stores.
 fn run_session(
     engine: &mut dyn SessionEngine,
     queries: &[String],

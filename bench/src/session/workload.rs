@@ -64,8 +64,8 @@ impl SessionTable {
     }
 }
 
-/// Creates the workloads: a session of join counts, and the queries of TPC-H if its tables are
-/// available.
+/// Creates the workloads: a session of join counts, and a session of TPC-H if its tables are
+/// available and `copies` is not 0.
 pub(super) fn workloads(settings: &SessionSettings) -> Result<Vec<SessionWorkload>> {
     let create = |(table, query): (&str, String)| GroupStep::Statement(format!("CREATE TABLE {table} AS {query}"));
     let queries = session_queries(settings.queries, 0).into_iter().map(|sql| GroupStep::Query(String::new(), sql));

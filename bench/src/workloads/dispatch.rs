@@ -90,8 +90,8 @@ fn dot_array(runner: &WorkloadRunner) -> Result<Array> {
     Ok(runner.array("x")?.vecdot(runner.array("y")?, -1))
 }
 
-/// Number of calls of [`numbers`] before the numbers repeat. It exceeds the number of plans that a
-/// session caches.
+/// Number of calls of the program of [`numbers`] before the numbers repeat. The number exceeds the
+/// number of plans that a session caches.
 const WINDOWS: i64 = 400;
 
 /// Returns a fraction below 1 that differs between the calls.

@@ -1,5 +1,5 @@
-//! Graph algorithms as sparse algebra over booleans, over (min, +) and over numbers, and counts of
-//! triangles.
+//! Graph algorithms: sparse algebra over booleans, over (min, +) and over numbers; searches and
+//! shortest paths as programs with loops; and counts of triangles.
 
 use super::matrices::{describe, require, square};
 use super::{first_result, text};
@@ -237,8 +237,8 @@ fn bfs(data: &str, size: DataSize) -> Result<MakeOutcome> {
     WorkloadProblem::program(description, inputs, 1, levels).fill(-1.0).parameter("source", 0).into_outcome()
 }
 
-/// One round of relaxation. `next` is the minimum of a distance and the distances through all
-/// neighbours; `more` says whether any distance has changed.
+/// One round of relaxation. `next` is, for each vertex, the minimum of its distance and of the
+/// distances through all neighbours; `more` says whether any distance has changed.
 const RELAX: &str = "(plan
   (query next (mapjoin min (table distance i) (aggregate min inf (mapjoin + (table A i j) (table distance j)) j)))
   (query more (aggregate or false (mapjoin ne (table next i) (table distance i)) i))

@@ -53,8 +53,8 @@ pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Conte
     }))
 }
 
-/// Returns a matrix of full blocks of `side` by `side` elements, on average four in each row of
-/// blocks.
+/// Returns a matrix of full blocks of `side` by `side` elements, on average about four in each row
+/// of blocks; tiny matrices have fewer.
 fn blocks(entries: u64, side: u64, seed: u64) -> Result<Content> {
     let rows = (entries / (4 * side)).next_multiple_of(side).max(2 * side);
     let blocks = Amount::Count(entries / (side * side));

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use redpoll::datasets::generate::random::Random;
 use redpoll::datasets::{Content, Data, ReadOptions, Values, read};
 
-/// Images in original size and magnified eight times, so that runs are eight times as long.
+/// Images in original size and magnified eight times, so that runs are eight times as long. At the
+/// tiny size, the factor is 2.
 pub(super) const DATA: &[&str] = &[
     "blobs",
     "blobs x8",
@@ -68,8 +69,9 @@ impl<T: Copy> Picture<T> {
     }
 }
 
-/// Returns the bytes of an image in the collection, or the reason why the image is missing. At
-/// small sizes, returns the upper left corner of large images.
+/// Returns the bytes of an image in the collection, or the reason why the image is missing. The
+/// first `max_images` images of a stack are placed below each other. At small sizes, returns the
+/// upper left corner of large images.
 pub(super) fn read_bytes(file: &str, max_images: usize, size: DataSize) -> Result<Result<Picture<u8>, MakeOutcome>> {
     let Some(path) = dataset(file) else {
         return Ok(Err(MakeOutcome::Missing(missing_file(file))));

@@ -1,4 +1,5 @@
-//! Queries over tables: patterns in graphs and sparse products, written in SQL.
+//! Queries over tables, written in SQL: patterns in graphs, co-occurrences of items and sparse
+//! products.
 
 use super::matrices::{describe, require, square};
 use crate::data::{dense, read_real, to_undirected, to_upper_triangle, with_weights};
@@ -105,7 +106,8 @@ fn count_by_vertex(data: &str, size: DataSize, sql: &str) -> Result<MakeOutcome>
         .into_outcome()
 }
 
-/// Returns ratings of items by users. The popularities of items and of users follow a power law.
+/// Returns a matrix of ratings, users by items. The numbers of ratings of users and of items are
+/// skewed.
 fn load_ratings(data: &str, size: DataSize) -> Result<Result<Content, MakeOutcome>> {
     match (data, size) {
         ("amazon-book", DataSize::Full | DataSize::Quick) => read_real("matrices/amazon-book-test.mtx.zst"),

@@ -82,9 +82,9 @@ pub(super) enum DefaultValues {
     Values(Values),
 }
 
-/// Returns `count` values of the requested distribution, or else the default values, in the
-/// requested dtype, if any. `report` is called at intervals with the number drawn so far; values
-/// that are not drawn are not reported.
+/// Returns `count` values of the requested distribution, or the default values if no distribution
+/// is requested. A requested dtype replaces the default dtype. `report` is called at intervals with
+/// the number of values drawn so far, unless the values are given or are booleans.
 pub(super) fn values(
     default_values: DefaultValues,
     count: usize,

@@ -1,9 +1,10 @@
 //! Generators of matrices and tensors: graphs, stencils, bands, blocks, ratings, uniform tensors,
 //! images.
 //!
-//! A generator is a struct of parameters that implements [`Generator`]. [`generate`] returns its
-//! entries, sorted and without repetitions, or all elements of an image, as [`Content`], which
-//! [`write_content`](crate::write_content) writes and [`Content::into_tensor`] stores.
+//! A generator is a struct of parameters that implements [`Generator`]. [`generate`] returns
+//! [`Content`]: sorted entries without repetitions, or all elements of an image.
+//! [`write_content`](crate::write_content) writes the content to a file, and
+//! [`Content::into_tensor`] stores it as a tensor.
 //!
 //! Equal parameters and seeds give bit-identical results on every machine. Random numbers come from
 //! ChaCha8 (see [`random`]), and mathematical functions from the portable `libm` crate. Results do

@@ -23,10 +23,11 @@ pub struct Rmat {
     pub edges: u64,
     /// The probabilities of the upper left, upper right, lower left and lower right quadrant.
     pub probabilities: [f64; 4],
-    /// The bound of the noise of the probabilities `a`, `b`, `c` and `d`, in the order of
-    /// `probabilities`: from 0 to the smallest of `(a + d) / 2`, `b` and `c`.
+    /// The bound of the noise of the probabilities. It is at least 0 and at most the smallest of
+    /// `(a + d) / 2`, `b` and `c`, where `[a, b, c, d]` are the `probabilities`.
     pub noise: f64,
-    /// The direction of edges. Undirected edges are mirrored, and self-loops are dropped.
+    /// The direction of edges. An undirected graph has each edge in both directions and no
+    /// self-loops; a directed graph may have self-loops.
     pub direction: Edges,
 }
 

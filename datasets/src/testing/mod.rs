@@ -123,9 +123,9 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
     }
 }
 
-/// Checks that opening a file as a tensor gives a valid tensor or an error, and that a `.rpt` file
-/// of the tensor gives arrays of the same size, unless an error such as a lack of memory prevents
-/// it.
+/// Checks that opening a file as a tensor gives a valid tensor or an error. Writes a valid tensor
+/// as a `.rpt` file, and checks that opening this file gives arrays of the same size, or an error
+/// such as a lack of memory.
 fn check_tensor(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<(), String> {
     let opened = match open_bytes(name, bytes, options, None) {
         Ok(opened) => opened,
@@ -143,7 +143,7 @@ fn check_tensor(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<(), S
     }
 }
 
-/// Checks that a message is one line, not empty, that does not end with a period.
+/// Checks that a message is a single line that is not empty and does not end with a period.
 fn check_error(error: &Error) -> Result<(), String> {
     let message = error.to_string();
     match message.contains('\n') || message.ends_with('.') || message.is_empty() {

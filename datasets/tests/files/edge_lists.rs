@@ -50,8 +50,8 @@ fn layouts_of_public_collections() {
             "\u{feff}alice bob\nbob carol\n",
             // Coordinates written as real numbers.
             "source,target,weight\n2.0,1.0,0.5\n0,1e0,2\n",
-            // If one field of a column is a name, the column is a column of names, and so is the
-            // other column of the same vertices.
+            // If one of the first fields of a column is a name, the column is a column of names,
+            // and so is the other column of the same vertices.
             "-1,2.0\nb,1\n",
             // Integers beyond 2^63, and a mix of integers and reals.
             "0,1,18446744073709551615\n1,0,3\n",
@@ -158,7 +158,9 @@ fn errors_name_the_line_and_the_field() {
         .assert_eq(&load("a.csv", bytes).unwrap_err().to_string());
 }
 
-/// Asserts that a first record of names is the header unless one of the names occurs again.
+/// Checks which first records of names are read as headers. A first record that may be a header or
+/// an entry is guessed to be the header unless one of its names occurs again; other first records
+/// need no guess.
 #[test]
 fn headers_above_names() {
     let many = format!("alice,bob\n{}dave,alice\n", (0..40).map(|k| format!("a{k},b{k}\n")).collect::<String>());

@@ -1,4 +1,4 @@
-//! Fuzz tests: damaged files give an error or a value, without panics, hangs or excessive
+//! Fuzz tests: damaged files give an error or a valid tensor, without panics, hangs or excessive
 //! allocations.
 
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn every_truncation() {
     }
 }
 
-/// Asserts that messages escape control characters in the names of arrays.
+/// Asserts that messages stay in one line if the name of an array contains a line end.
 #[test]
 fn line_ends_in_names_of_arrays() {
     for (name, bytes) in FILES.iter().filter(|(name, _)| name.ends_with(".npz")) {

@@ -1,5 +1,5 @@
-//! Tests of the messages about malformed files: for each format, a table of malformed files and
-//! their messages.
+//! Tests of the messages about malformed files: tables of malformed files and their messages.
+//! `edge_lists.rs` and `stored.rs` have the tables of edge lists and of `.rpt` files.
 
 use crate::{load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};

@@ -1,4 +1,5 @@
-//! Tests of the shapes, dtypes and entries that the readers find in well-formed files.
+//! Tests of the shapes, dtypes and entries that the readers find in well-formed files, of values in
+//! a requested dtype, and of headers that are read alone.
 
 use crate::{listing, load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};

@@ -8,7 +8,8 @@ use redpoll_datasets::{Content, Data, Layout, ReadOptions, Symmetry, Values, Wri
 use redpoll_logic::{Prim, Scalar};
 use std::collections::BTreeMap;
 
-/// Generates a small value, or a value with arbitrary bits.
+/// Generates a small value, or a value with arbitrary bits. With `exact_in_f64`, integers have at
+/// most 50 bits.
 fn scalar(prim: Prim, exact_in_f64: bool) -> impl Strategy<Value = Scalar> {
     prop_oneof![
         (-3i64..4).prop_map(move |v| {

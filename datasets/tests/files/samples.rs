@@ -1,4 +1,5 @@
-//! Tests that the samples have the published sizes.
+//! Tests that every sample can be read, and that three of the samples have the published sizes and
+//! counts.
 
 use crate::{load, nonzeros};
 use redpoll_datasets::{Data, SAMPLES, sample};

@@ -115,7 +115,7 @@ fn every_format_dtype_and_fill_value_is_read_back() {
 }
 
 /// Asserts that a file has the entries of its tensor, also if the file is opened in another storage
-/// format or dtype.
+/// format, and that a file can be opened in another dtype.
 #[test]
 fn entries_are_those_of_the_tensor() {
     let mut random = Rng::new(8);

@@ -87,10 +87,10 @@ fn unsuitable_formats_are_rejected() {
     expect!["berkeley.tns: invalid format: the shape has 3 modes, but the format has 2"].assert_eq(&berkeley);
     let wide = b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9 1\n9000000000000000000 1\n";
     expect!["wide.mtx: 9000000000000000001 elements of 8 bytes do not fit into memory; use a sparser format or smaller dimensions"].assert_eq(&message("wide.mtx", wide, Format::csr()));
-    expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a full level; use a sparse level"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));
+    expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a level; use a sparse-list level"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));
 }
 
-/// Asserts that a file without blocks may declare blocks of any size: the file gives an empty
+/// Asserts that a file without blocks may declare blocks of a huge size: the file gives an empty
 /// tensor or an error.
 #[test]
 fn blocks_of_any_size_without_entries() {

@@ -1,5 +1,5 @@
-//! Tests that files are written atomically, and that content that a format cannot represent is
-//! rejected.
+//! Tests of writers: the text of small files, symmetries, the memory limit, and files that are
+//! written atomically. Content that a format cannot represent is rejected.
 
 use expect_test::{Expect, expect};
 use redpoll_datasets::{
@@ -191,7 +191,7 @@ fn stored_zeros_are_symmetric() {
     }
 }
 
-/// Asserts that the entries of a tensor are listed within the memory limit.
+/// Asserts that writing fails if the list of the entries of a tensor exceeds the memory limit.
 #[test]
 fn entries_are_listed_within_the_limit() {
     let tensor = content(&[2, 2], 0.0).into_tensor(None).unwrap();

@@ -53,8 +53,8 @@ impl Expr {
 
     /// Applies an operator to the natural join of the arguments. The result has the ordered union
     /// of their fields. Weak arguments, which are bare numbers, become literals; the operator and
-    /// the other arguments determine their dtypes. A comparison with a number that its dtype cannot
-    /// represent becomes an equivalent comparison.
+    /// the other arguments determine their dtypes. A comparison with a number that the determined
+    /// dtype cannot represent becomes an equivalent comparison.
     ///
     /// # Errors
     /// Returns an error if the arguments do not fit the operator, a weak argument does not fit its
@@ -151,8 +151,8 @@ impl Expr {
     }
 
     /// Requires the table to be stored with the fill value `fill`; `None` keeps the fill value of
-    /// the table. `computed_fills` says whether levels that can omit computed values that equal the
-    /// fill value store these values.
+    /// the table. `computed_fills` says whether computed values that equal the fill value are
+    /// stored, in levels that can omit such values.
     ///
     /// # Errors
     /// Returns an error if the fill value does not fit the dtype.

@@ -11,8 +11,9 @@
 //! A value that an algebraic law may use (0, 1, -1, 2, infinities, NaN) stays a literal. So does a
 //! constant beside an argument that depends on coordinates, and a constant on which the fill value
 //! of the application depends, such as `t` in `x + t`. Exception: a constant of the last kind is
-//! lifted if the other arguments store all their values, and no operator of the plan has cases. No
-//! value then depends on the fill value of the result, which is replaced after the run.
+//! lifted if the other arguments store all their values, and no operator of the plan has cases. In
+//! this case, the class of the constant is its sign. No value depends on the fill value of the
+//! result, and the original fill value is restored after the run.
 
 use super::offsets::find_offsets;
 use super::{Expr, IndexMap, Node};
@@ -32,8 +33,8 @@ use std::sync::Arc;
 pub struct LiftedConstant {
     /// Name of the input.
     pub name: Alias,
-    /// Type of the input: of rank 0 and dense, with the representative of the class as fill value,
-    /// or [`Parameter::input_type`].
+    /// Type of the input, of rank 0 and dense. The fill value is the representative of the class of
+    /// a literal. For an offset, the type is [`Parameter::input_type`].
     pub ty: Arc<TensorType>,
     /// Value of the constant.
     pub value: Scalar,
@@ -113,9 +114,9 @@ struct ConstantLifter {
 #[derive(Clone)]
 struct LiftedExpr {
     expr: Expr,
-    /// Whether the expression depends on coordinates. Its constants then stay literals, because a
-    /// comparison of a coordinate with a constant is a range of coordinates, which must be known to
-    /// the compiler.
+    /// Whether the expression depends on coordinates. Constants beside such an expression stay
+    /// literals, because a comparison of a coordinate with a constant is a range of coordinates,
+    /// which must be known to the compiler.
     reads_coordinates: bool,
     /// Whether the values at all coordinates are known to be stored or computed, so that no value
     /// depends on the fill value.

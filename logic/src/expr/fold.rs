@@ -61,8 +61,8 @@ pub(super) fn aggregate_fill(
 ///
 /// # Errors
 /// Returns the errors of [`fold_fill`]. Also returns an error if the product of the sizes exceeds
-/// 64 bits, unless `op(init, fill)` is `init` or the operator is associative and folds equal values
-/// in few steps.
+/// 64 bits, except in two cases: `op(init, fill)` is `init`; or the operator is associative, and
+/// [`eval_repeat`] has a result for each size.
 pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode: FloatMode) -> Result<Scalar, Error> {
     if sizes.contains(&0) {
         return fold_fill(op, init, fill, 0, mode);
@@ -120,7 +120,7 @@ pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64, mode: FloatMode)
     }
     let mut acc = init.clone();
     for step in 0..n {
-        if step > MAX_STEPS {
+        if step >= MAX_STEPS {
             return Err(Error::Fold {
                 op: op.name().to_owned(),
                 node: "fold",

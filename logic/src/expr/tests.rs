@@ -17,7 +17,8 @@ fn tensor(name: &str, shape: &[u64], fill: impl Into<Scalar>, fields: &str) -> E
     Expr::table(name, ty.into(), fields.split_whitespace()).unwrap()
 }
 
-/// Compares the inferred properties, such as `i:3 j:? f64 fill 0.0`, or the error with a snapshot.
+/// Compares a snapshot with the inferred properties, such as `i:3 j:? f64 fill 0.0`, or with the
+/// error.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(expr: Result<Expr, Error>, expected: Expect) {
     expected.assert_eq(&match expr {
@@ -99,8 +100,8 @@ fn weak_numbers_take_the_dtype_of_the_other_arguments() {
     assert!(Expr::number(1i64).info().weak);
 }
 
-/// Asserts that a comparison with a number outside the range of an integer dtype is true for all
-/// values of the dtype or for none. A comparison with a number outside the range of `f32` is
+/// Asserts that comparisons of the least and greatest integers of a dtype with numbers outside its
+/// range are exact, and that a comparison of `f32` values with a number outside their range is
 /// computed in `f64`.
 #[test]
 fn comparisons_with_numbers_out_of_range_have_a_value() {

@@ -6,13 +6,14 @@ use crate::error::Error;
 use crate::op::{Builtin, DtypeRule, Op, promote};
 use crate::scalar::Scalar;
 
-/// Gives every weak argument a dtype. An argument of a user-defined operator takes the dtype of its
-/// parameter. Otherwise, a number takes the dtype to which the strong arguments, which are not
-/// weak, are promoted (for `ifelse`, the strong choices). That dtype must be of the number's kind
-/// or a higher kind (`bool` < integers < floats). If not, or if no argument is strong, the number
-/// keeps its own dtype. Bare conditions, and bare numbers in shifts, in `ldexp` and in pairs keep
-/// their own dtype, too. A comparison with a number that the dtype cannot represent is replaced by
-/// an equivalent comparison; in other applications, such a number is an error.
+/// Gives every weak argument a dtype. The other arguments are called strong. A weak argument of a
+/// user-defined operator takes the dtype of its parameter. A weak argument of a built-in operator
+/// takes the dtype to which the strong arguments are promoted; in `ifelse`, only the strong choices
+/// count. The weak argument keeps its own dtype in three cases: no argument is strong; the promoted
+/// dtype is of a lower kind than the argument (`bool` < integers < floats); or the argument is a
+/// condition, or belongs to a shift, to `ldexp` or to a pair. A comparison with a number that the
+/// dtype cannot represent is replaced by an equivalent comparison; in other applications, such a
+/// number is an error.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));
@@ -116,7 +117,8 @@ pub(crate) fn fit(value: &Scalar, dtype: &DType, role: &'static str) -> Result<S
             let cast = value.cast(*p).expect("a primitive casts to a primitive");
             let fits = match (value.to_i128(), cast.to_i128()) {
                 (Some(from), Some(to)) => from == to,
-                // A float beyond the range of `i128` differs from every integer of 64 bits.
+                // Outside the range of `i128`, `as` saturates, and the result differs from every
+                // integer of 64 bits.
                 (None, Some(to)) => value.to_f64().is_some_and(|from| from.fract() == 0.0 && from as i128 == to),
                 _ => value.to_f64().map(f64::is_finite) == cast.to_f64().map(f64::is_finite),
             };

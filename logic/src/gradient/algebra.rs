@@ -1,4 +1,5 @@
-//! Construction of the expressions of derivatives: texts of rows, sums, and broadcasts.
+//! Functions that construct the expressions of derivatives: from the texts of rows, by sums, by
+//! broadcasts, and by new names of fields.
 
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap, Info};
@@ -53,8 +54,9 @@ pub(super) fn size_of(node: &Info, field: &Field) -> Result<u64, Error> {
     node.dimension(field).ok_or_else(unknown)
 }
 
-/// Broadcasts an expression along the given fields that it lacks, and gives sizes to fields that
-/// only coordinates mention.
+/// Broadcasts an expression along those of the given fields that it lacks. Gives the given size to
+/// each field whose size the expression does not know, because only coordinate nodes mention the
+/// field.
 pub(super) fn with_fields(expr: Expr, fields: impl IntoIterator<Item = (Field, u64)>) -> Result<Expr, Error> {
     let has = |field: &Field| expr.info().fields.contains(field);
     let unsized_or_missing = fields.into_iter().filter(|(field, _)| expr.info().dimension(field).is_none());
@@ -93,7 +95,8 @@ pub(super) fn row_names<'e>(args: &'e [Expr], result: &'e Expr, g: &'e Expr) -> 
     names.into_iter().filter_map(|(name, expr)| Some((name, expr?))).collect()
 }
 
-/// Sums the tangent or cotangent of a node over the fields that one of its arguments lacks.
+/// Sums a term of the cotangent of `arg`, an argument of `node`, over the fields of the node that
+/// the argument lacks.
 pub(super) fn reduce_to(value: Expr, node: &Expr, arg: &Expr) -> Result<Expr, Error> {
     let kept = &arg.info().fields;
     let lost: Vec<_> = node.info().fields.iter().filter(|field| !kept.contains(field)).cloned().collect();

@@ -1,4 +1,5 @@
-//! The weights of folds and scans: the derivative of a fold by each folded value.
+//! The derivatives of folds and scans. The *weight* of a folded value is the derivative of the fold
+//! by this value, times a tangent or cotangent.
 
 use super::algebra::{build, size_of, sum_over};
 use super::rows::is_sum;
@@ -27,9 +28,10 @@ pub(super) fn fold_weight(fold: &Expr, g: &Expr, ties: Ties) -> Result<Expr, Err
 /// The operators whose folds have a derivative.
 const REASON: &str = "only folds by +, *, min and max have one; express the fold by these";
 
-/// Returns the weight of a product. The product of the other values is the quotient of the product
-/// by the value, unless a value is 0. If exactly one value is 0, only this value has a weight other
-/// than 0: the product of all others.
+/// Returns the weights of the values of a product. The derivative by a value is the product of the
+/// other values: the quotient of the whole product by the value, unless a value is 0. If exactly
+/// one value is 0, the derivative by this value is the product of the others, and all other
+/// derivatives are 0. If several values are 0, all derivatives are 0.
 fn product_weight((arg, init, fields): (&Expr, &Scalar, &[Field]), g: &Expr) -> Result<Expr, Error> {
     let is_zero = build("(eq x 0)", &[("x", arg)])?;
     let zeros = Expr::aggregate(Builtin::Add, 0i64, is_zero.clone(), fields.iter().cloned())?;
@@ -39,8 +41,9 @@ fn product_weight((arg, init, fields): (&Expr, &Scalar, &[Field]), g: &Expr) -> 
     build("(ifelse z (ifelse (eq n 1) (* g p) 0) (ifelse (eq n 0) (/ (* g p) x) 0))", &names)
 }
 
-/// Returns the weight of a minimum or maximum: the values that equal the result share the weight,
-/// or the first of them has it. The initial value of the fold takes its share, too.
+/// Returns the weights of the values of a minimum or maximum: the values that equal the result
+/// share the derivative, or the first of these values has it. An initial value that equals the
+/// result counts as the first of them.
 fn extreme_weight(fold: &Expr, g: &Expr, ties: Ties) -> Result<Expr, Error> {
     let Node::Aggregate { init, arg, fields, .. } = fold.node() else { unreachable!("the node is a fold") };
     let is_hit = build("(eq x r)", &[("x", arg), ("r", fold)])?;

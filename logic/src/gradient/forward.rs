@@ -15,9 +15,10 @@ use rustc_hash::FxHashMap;
 /// fields of the expression.
 ///
 /// # Errors
-/// Returns [`Error::NoDerivative`] if the values of the expression or of a direction are not
-/// floats, or a node that depends on the directions has no derivative. Also returns the errors of
-/// the constructors of expressions.
+/// Returns [`Error::NoDerivative`] in three cases: the values of the expression or of a direction
+/// are not floats; a node that depends on the directions has no derivative; or any user-defined
+/// operator in the expression has a loop or a struct. Also returns the errors of the constructors
+/// of expressions.
 pub fn pushforward(root: &Expr, directions: &[(Expr, Expr)], ties: Ties) -> Result<Expr, Error> {
     [root].into_iter().chain(directions.iter().map(|(leaf, _)| leaf)).try_for_each(check_float)?;
     let is_leaf = |e: &Expr| directions.iter().any(|(leaf, _)| leaf == e);

@@ -1,5 +1,6 @@
-//! Rewriting of expressions into the operators that have rows of derivatives: user-defined
-//! operators are expanded, and operators with more than two arguments are applied in pairs.
+//! Rewriting of expressions for the rows of derivatives: user-defined operators are expanded into
+//! built-in ones. An application with more than two arguments becomes applications to two arguments
+//! each, unless it is an `ifelse` or a sum.
 
 use super::rows::is_sum;
 use crate::dtype::DType;
@@ -9,8 +10,8 @@ use crate::op::{Body, Definition, UserOp};
 use crate::op::{Builtin, Op};
 use rustc_hash::FxHashMap;
 
-/// Rewrites an expression into nodes that have derivatives. The nodes for which `is_leaf` is true
-/// stay as they are.
+/// Rewrites an expression into nodes to which the rules of derivatives apply. The nodes for which
+/// `is_leaf` is true stay as they are.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] for a user-defined operator with a loop or a struct.
@@ -48,8 +49,9 @@ impl Expander<'_> {
     }
 }
 
-/// Casts arguments to the dtypes in which an operator computes, as its derivatives do, too. For
-/// example, the square of an integer wraps, but the square in the derivative of `atan2` does not.
+/// Casts arguments to the dtypes in which an operator computes, so that its derivatives compute in
+/// these dtypes, too. For example, the derivative of `atan2` squares the arguments, and the squares
+/// of integers would wrap.
 fn to_signature(op: &Op, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
     let dtypes: Vec<DType> = args.iter().map(|arg| arg.info().dtype.clone()).collect();
     let signature = op.signature(&dtypes)?;

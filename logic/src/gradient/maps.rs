@@ -1,4 +1,5 @@
-//! Transposes of index maps.
+//! Derivatives of index maps: reverse mode applies the transpose of a map to a cotangent, forward
+//! mode applies the map to a tangent.
 
 use super::algebra::{rename, size_of, sum_over, with_fields};
 use crate::affine::{Affine, Subscript};
@@ -37,9 +38,10 @@ impl FreshFields {
 /// value of the argument has the sum of the cotangents at all coordinates of the result that read
 /// it.
 ///
-/// If a field of the result alone determines a field of the argument, by a step of 1 or -1, the
-/// cotangent is read at the inverse of this map. The other reads become a sum over the fields of
-/// the result, under the condition that the subscripts equal the coordinates of the argument.
+/// A subscript that consists of one field that the map introduces, with a step of 1 or -1, is
+/// inverted if no other subscript mentions the field: the cotangent is read at the inverse of the
+/// subscript. The cotangent is then summed over the other fields that the map introduces, under the
+/// condition that the other subscripts equal the coordinates of the argument.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] for a map with offsets that are known only when a plan runs.
@@ -90,16 +92,16 @@ pub(super) fn pull_index(index: &Expr, g: Expr, fresh: &mut FreshFields) -> Resu
     sum_over(value, &summed, &result)
 }
 
-/// Returns the only field of a subscript, if its coefficient is 1 or -1 and no other subscript
-/// mentions the field.
+/// Returns the only field of an affine subscript, if its coefficient is 1 or -1 and no other
+/// subscript mentions the field.
 fn unit_step(at: &Subscript, affine: &Affine, all: &[(Field, Subscript, Affine)]) -> Option<Field> {
     let (Subscript::Affine(_), [(field, 1 | -1)]) = (at, &affine.terms[..]) else { return None };
     (all.iter().filter(|(.., other)| other.coefficient(field) != 0).count() == 1).then(|| field.clone())
 }
 
-/// Reads a cotangent over the field `source` of the result at the coordinates of the field of the
-/// argument that `affine` reads. If the cotangent lacks the field, it is 0 at coordinates that are
-/// not read.
+/// Replaces the field `source` of a cotangent by the field of the argument that the index map reads
+/// at `affine`. The new cotangent is 0 at the coordinates of the argument that the map does not
+/// read.
 fn invert(
     g: Expr,
     (field, field_size): (&Field, u64),

@@ -7,8 +7,9 @@
 //!
 //! Both modes are linear in their tangents and cotangents, and use the same rows of derivatives
 //! (`rows.rs`), the same weights of folds (`folds.rs`) and the same index maps, which reverse mode
-//! transposes (`maps.rs`). The results contain the nodes of the original expression, so that a plan
-//! computes shared parts once. They are ordinary expressions, which have derivatives again.
+//! transposes (`maps.rs`). The results contain nodes of the original expression, so that a plan
+//! computes shared parts once. The results are ordinary expressions, which can be differentiated
+//! again.
 //!
 //! A tangent or cotangent may lack fields of its node. Its value is then the same at all
 //! coordinates of these fields.

@@ -12,9 +12,10 @@ use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Extends a plan by the derivatives of a loss, which is a query with one float, by tensors: inputs
-/// or results of queries. Returns the plan, which also produces the derivatives, and the names of
-/// the derivatives, in the order of `wrt`. A derivative has the modes of its tensor.
+/// Extends a plan with queries that compute the derivatives of a loss by the tensors of `wrt`. The
+/// loss is a query whose result is one float; the tensors are inputs or results of queries. Returns
+/// the plan, which also produces the derivatives, and the names of the derivatives, in the order of
+/// `wrt`. A derivative has the modes of its tensor.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] if the loss is not a query with one float, a tensor of `wrt`
@@ -40,13 +41,13 @@ pub fn gradient_plan(plan: &Plan, loss: &Alias, wrt: &[Alias], ties: Ties) -> Re
 /// The derivatives of a plan, while its queries are visited from the last to the first.
 struct PlanGradients<'p> {
     plan: &'p Plan,
-    /// The tensors that depend on the tensors of the derivative, with these tensors.
+    /// The tensors of `wrt`, and the results of queries that depend on them.
     active: FxHashSet<Alias>,
     /// The types of tensors that the plan reads.
     types: BTreeMap<Alias, Arc<TensorType>>,
     /// The terms of the derivative by each tensor, over the fields of [`mode_fields`].
     terms: BTreeMap<Alias, Vec<Expr>>,
-    /// The queries so far.
+    /// The queries of derivatives so far.
     queries: Vec<Query>,
     /// The names of derivatives that are queries, by the names of their tensors.
     names: BTreeMap<Alias, Alias>,
@@ -73,8 +74,9 @@ impl<'p> PlanGradients<'p> {
         self.terms.entry(tensor.clone()).or_default().push(term);
     }
 
-    /// Adds the terms that the derivative by the result of a query gives to the tensors that the
-    /// query reads. If the result is a tensor of the derivative, this derivative becomes a query.
+    /// Adds a query for the derivative by the result of a query. Adds the terms that this
+    /// derivative contributes to the derivatives by the tensors that the query reads. Does nothing
+    /// if no derivative by a tensor of `wrt` needs the query.
     fn pull(&mut self, query: &Query, is_wanted: bool, ties: Ties) -> Result<(), Error> {
         if !self.active.contains(&query.alias) || (!self.terms.contains_key(&query.alias) && !is_wanted) {
             return Ok(());
@@ -102,9 +104,6 @@ impl<'p> PlanGradients<'p> {
 
     /// Returns the name of the query with the derivative by a tensor.
     fn finish(&mut self, tensor: &Alias) -> Result<Alias, Error> {
-        if let Some(name) = self.names.get(tensor) {
-            return Ok(name.clone());
-        }
         let ty = self.types.get(tensor).cloned().ok_or_else(|| Error::NoDerivative {
             name: format!("tensor `{tensor}`"),
             reason: "the plan does not read it".to_owned(),

@@ -18,8 +18,9 @@ use std::collections::BTreeSet;
 /// does not change the loss.
 ///
 /// # Errors
-/// Returns [`Error::NoDerivative`] if the values of an expression of `wrt` are not floats, or a
-/// node that depends on them has no derivative. Also returns the errors of the constructors of
+/// Returns [`Error::NoDerivative`] in three cases: the values of an expression of `wrt` are not
+/// floats; a node that depends on such an expression has no derivative; or any user-defined
+/// operator in `root` has a loop or a struct. Also returns the errors of the constructors of
 /// expressions.
 pub fn pullback(root: &Expr, seed: &Expr, wrt: &[Expr], ties: Ties) -> Result<Vec<Option<Expr>>, Error> {
     wrt.iter().try_for_each(check_float)?;

@@ -1,5 +1,5 @@
-//! Derivatives compared with differences: every row, folds, scans, index maps, plans, and second
-//! derivatives.
+//! Tests of derivatives. Differences confirm the rows, folds, scans, index maps and plans; other
+//! tests cover forward mode, second derivatives, ties and errors.
 
 use super::rows::derivatives;
 use super::*;
@@ -29,7 +29,8 @@ fn float_type(shape: &[u64]) -> Arc<TensorType> {
     })
 }
 
-/// Returns inputs of floats between -2 and 2 with some zeros, away from whole numbers otherwise.
+/// Returns random inputs. About a quarter of the values are 0; the others lie between -2 and 2, at
+/// least 0.1 from whole numbers.
 fn random_inputs(shapes: &[(&str, &[u64])], rng: &mut Rng) -> Inputs {
     random_inputs_with_zeros(25, shapes, rng)
 }
@@ -58,8 +59,9 @@ fn values(plan: &Plan, inputs: &Inputs, result: &Alias) -> Vec<f64> {
     results[result].scalars().iter().map(number).collect()
 }
 
-/// Returns the derivative of a result with one float by each value of an input, by Richardson's
-/// extrapolation of central differences, with a bound of its error; `None` near a jump or kink.
+/// Returns the derivative of a result with one float by each value of an input, with a bound of its
+/// error; `None` near a jump or kink, and where rounding makes the differences too coarse. The
+/// method is Richardson's extrapolation of central differences.
 fn differences(plan: &Plan, inputs: &Inputs, loss: &Alias, input: &Alias) -> Vec<Option<(f64, f64)>> {
     let mut inputs = inputs.clone();
     let count = inputs[input].values.len();
@@ -119,7 +121,8 @@ fn check_plan(plan: &Plan, inputs: &Inputs, context: &str) -> Result<usize, Erro
     Ok(compared)
 }
 
-/// Checks the gradients of a plan, whose loss is `L`, on random data.
+/// Checks the gradients of a plan with the loss `L`, or of the expression of a loss, on random
+/// data.
 fn check(plan: &str, shapes: &[(&str, &[u64])]) {
     let text =
         if plan.starts_with("(plan") { plan.to_owned() } else { format!("(plan (query L {plan}) (produces L))") };
@@ -130,7 +133,8 @@ fn check(plan: &str, shapes: &[(&str, &[u64])]) {
     assert!(compared > 0, "{text}: no value was compared");
 }
 
-/// Every operator with a derivative agrees with differences, in every argument.
+/// Asserts that the rows of operators agree with differences, in every argument that is a float.
+/// Rows of zeros and casts to dtypes other than `f64` are left out.
 #[test]
 fn rows_agree_with_differences() {
     let mut checked = 0;
@@ -150,7 +154,7 @@ fn rows_agree_with_differences() {
             continue;
         }
         let shapes: [(&str, &[u64]); 3] = [("A", &[6]), ("B", &[6]), ("C", &[6])];
-        // Some operators have values for small, large or positive numbers only.
+        // Some operators have finite values only for small, large or positive numbers.
         let domains = ["x", "(mapjoin * 0.3 x)", "(mapjoin + 1.5 (mapjoin abs x))"];
         let mut compared = 0;
         for domain in domains {
@@ -181,7 +185,8 @@ fn folds_scans_and_products() {
     }
     check("(aggregate + 0 (mapjoin sin (scan + (table A i j) j)) i j)", &[("A", &[3, 4])]);
     check("(aggregate + 0 (scan + (table A i) i) i)", &[("A", &[5])]);
-    // Fields that an argument lacks are summed, also where the derivative lacks them, too.
+    // The derivative by an argument is summed over the fields that the argument lacks, even if the
+    // derivative lacks these fields, too.
     check("(aggregate + 0 (mapjoin * (table x i) (table y j)) i j)", &[("x", &[3]), ("y", &[4])]);
     check("(aggregate + 0 (mapjoin + (table x i) (table y j)) i j)", &[("x", &[3]), ("y", &[4])]);
     check("(aggregate + 0 (mapjoin * (coordinate i) (table A i j)) i j)", &[("A", &[3, 4])]);
@@ -251,8 +256,9 @@ fn evaluate(expr: Expr, inputs: &Inputs) -> Vec<f64> {
     values(&plan, inputs, &"L".into())
 }
 
-/// Forward and reverse mode are transposes: the products of a direction with the gradient and with
-/// the tangent agree. A derivative has a derivative.
+/// Asserts that the product of the gradient (reverse mode) with a direction equals the tangent in
+/// this direction (forward mode), and that three combinations of the modes give equal second
+/// derivatives.
 #[test]
 fn forward_mode_and_second_derivatives() {
     let shapes: [(&str, &[u64]); 2] = [("x", &[5]), ("v", &[5])];
@@ -291,7 +297,8 @@ fn forward_mode_and_second_derivatives() {
     }
 }
 
-/// A derivative is computed in the dtype of its operator, in which integers do not wrap.
+/// Asserts that the derivative of `atan2` by a float is computed in floats, although the other
+/// argument is an integer, whose square would wrap.
 #[test]
 fn arguments_are_cast_before_their_derivatives() {
     let ty = TensorType { dtype: DType::I64, fill: Scalar::I64(0), ..(*float_type(&[1])).clone() };
@@ -306,7 +313,8 @@ fn arguments_are_cast_before_their_derivatives() {
     assert!((evaluate(gradient, &inputs)[0] / expected - 1.0).abs() < 1e-9);
 }
 
-/// Both modes reject values that are not floats, in place of a derivative of 0.
+/// Asserts that both modes report an error for values that are not floats, and return no derivative
+/// of 0.
 #[test]
 fn only_floats_have_derivatives() {
     let x = Expr::table("x", float_type(&[2]), ["i"]).unwrap();
@@ -368,7 +376,7 @@ fn seeds() -> std::ops::Range<u64> {
     range.map_or(0..1500, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
 }
 
-/// The derivatives of random plans agree with differences, by every input with floats.
+/// Asserts that the derivatives of random plans by every `f64` input agree with differences.
 #[test]
 fn random_plans_agree_with_differences() {
     let config = CaseConfig { dimension: 3, depth: 3, ..CaseConfig::default() };
@@ -442,8 +450,8 @@ fn count_nodes(e: &Expr, covered: &mut Coverage) {
     e.node().args().iter().for_each(|arg| count_nodes(arg, covered));
 }
 
-/// Adds a loss `L`, the sum of the last result with floats, to a plan. Returns the plan with its
-/// inputs of `f64`.
+/// Adds a loss `L`, the sum of the last result of dtype `f64`, to a plan. Returns the plan and the
+/// names of its `f64` inputs; `None` if there is no such result or no such input.
 fn with_loss(plan: &Plan) -> Option<(Plan, Vec<Alias>)> {
     let query = plan.queries.iter().rev().find(|query| query.expr.info().dtype == DType::F64)?;
     let fields = query.expr.info().fields.clone();

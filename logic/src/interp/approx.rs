@@ -6,7 +6,8 @@
 //! - the *magnitude* is the polynomial with all signs positive, at the absolute values of the
 //!   leaves;
 //! - the *terms* are the number of terms of the expanded form;
-//! - the *depth* is the largest number of multiplications in a term.
+//! - the *depth* is the largest number of multiplications in a term;
+//! - the *grid* is an exponent such that every term is a multiple of `2^grid`.
 //!
 //! In every form, a term passes at most `terms - 1` additions and `depth` multiplications. With the
 //! unit roundoff `u`, the rounding error is therefore at most `(terms - 1 + depth) u magnitude` to
@@ -14,12 +15,12 @@
 //! that bound covers the higher orders, and the products and powers by which engines replace the
 //! fold of a run. Errors of the leaves propagate through the sums and products.
 //!
-//! A minimum or maximum takes the larger of each quantity of its arguments. A quotient is the
-//! product with a reciprocal. A reciprocal, and the result of every other operator that is no
-//! polynomial, is a new leaf; the absolute value keeps the quantities of its argument.
+//! A minimum or maximum takes the larger magnitude, terms and depth of its arguments. The absolute
+//! value keeps the quantities of its argument. A quotient is the product with a reciprocal. A
+//! reciprocal is a new leaf, and so is the result of any other operator that is no polynomial.
 //!
-//! If all leaves are multiples of `2^grid` for some `grid`, and the magnitude fits the precision,
-//! then the computation is exact in every form.
+//! The computation is exact in every form if the leaves are exact, and the dtype has every multiple
+//! of `2^grid` up to the magnitude.
 
 use super::dd::Dd;
 use crate::dtype::Prim;
@@ -88,15 +89,16 @@ pub(super) struct Approx {
     /// Exponent such that the value is a multiple of `2^grid` in every form.
     grid: i32,
     classes: ValueClasses,
-    /// Exponents of bounds of all partial products and sums: `low` sums the negative binary
-    /// exponents of the factors of a term, rounded down, and `high` sums the positive exponents,
-    /// rounded up.
+    /// Exponents of a lower and an upper bound of all partial products and sums. For a term, `low`
+    /// is the sum of the negative binary exponents of its factors, rounded down, and `high` is the
+    /// sum of the positive exponents, rounded up. A sum takes the least `low` and the greatest
+    /// `high` of its terms, and its `high` covers the magnitude.
     low: i32,
     high: i32,
 }
 
-/// Grid of zero, which is a multiple of every power of two, and of infinities. The negative of
-/// this number is the grid of values that no `f64` represents.
+/// Grid of infinities, and of zero, which is a multiple of every power of two. The negative of this
+/// number is the grid of values that no `f64` represents.
 const ZERO_GRID: i32 = 1 << 20;
 
 struct Precision {

@@ -199,7 +199,8 @@ impl Evaluator {
         })))
     }
 
-    /// Stores the table if its sizes are known here; otherwise the table is evaluated at each read.
+    /// Evaluates and stores all entries of an aggregate if its dimensions are known. Otherwise
+    /// returns the aggregate as it is, and each read evaluates an entry.
     fn materialize_if_sized(&self, prepared: PreparedExpr, dimensions: &[Option<u64>]) -> Result<PreparedExpr, Error> {
         let Some(shape) = dimensions.iter().copied().collect::<Option<Vec<u64>>>() else { return Ok(prepared) };
         let values = self.materialize(&prepared, &shape, "an aggregate")?;

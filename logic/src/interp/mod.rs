@@ -12,9 +12,9 @@
 //!   engine, which may regroup or distribute sums and products, or replace a fold over a run by a
 //!   product or power (`approx.rs`). Computations that need no rounding, such as those on small
 //!   whole numbers, have bound 0. Both zeros are equal.
-//! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. Causes
-//!   are a NaN, a sum of infinities of both signs, and a division of a nonzero number by zero.
-//!   Further causes are the sign of a zero, and an overflow or underflow within a sum or product.
+//! - A value is *don't-care* if the mode does not determine it within such a bound. Causes are a
+//!   NaN, a sum of infinities of both signs, and a division of a nonzero number by zero. Further
+//!   causes are the sign of a zero, and an overflow or underflow within a sum or product.
 //! - A result that depends on a rounding error is also don't-care. Examples are the result of a
 //!   comparison, of a cast to an integer, of a rounding near a step, or of a choice by a
 //!   comparison.

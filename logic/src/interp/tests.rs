@@ -53,7 +53,8 @@ fn argmin_takes_the_smallest_coordinate() {
     check(argmin, &[("A", floats(&[1, 0], &[]))], "(inf 9223372036854775807)");
 }
 
-/// The sign of a computed NaN depends on the machine, so its sign bit is unspecified in both modes.
+/// Asserts that the sign bit of a computed NaN is unspecified in the strict mode, too, because the
+/// bit depends on the machine.
 #[test]
 fn signs_of_nan_are_unspecified() {
     let a = || [("A", floats(&[3], &[0.0, 1.0, -1.0]))];
@@ -106,8 +107,8 @@ fn assumptions_of_the_relaxed_mode() {
     check("(mapjoin * (table x i) (mapjoin reciprocal (table x j)))", &x(&[0.0, 1.0]), "0.0 0.0 ? 1.0");
     check("(mapjoin + inf (table x i))", &x(&[NAN, INF, -INF, 2.0]), "inf inf ? inf");
     check("(mapjoin min -inf (table x i))", &x(&[NAN, INF, 2.0]), "-inf -inf -inf");
-    // Distribution would add infinities of both signs; whether a product overflows depends on the
-    // order.
+    // In the first check, distribution would add infinities of both signs. In the second, the order
+    // of the products decides whether they overflow.
     check("(mapjoin * inf (mapjoin + (table x i) -1))", &x(&[1.0, 2.0]), "? ?");
     check("(mapjoin * 0 (mapjoin * (table x i) (table x i)))", &x(&[1e200]), "?");
     check("(aggregate + 0 (table x i) i)", &x(&[INF, 1.0, INF]), "inf");
@@ -135,7 +136,7 @@ fn results_that_depend_on_rounding_are_dont_care() {
     check(&format!("(mapjoin eq {sum} 0.6)"), &x(&[0.1, 0.2, 0.3]), "?");
     check(&format!("(mapjoin lt {sum} 0.7)"), &x(&[0.1, 0.2, 0.3]), "true");
     check(&format!("(mapjoin eq {sum} 6)"), &x(&[1.0, 2.0, 3.0]), "true");
-    // In some order, the sum may equal a value between the bounds.
+    // The sum is 0.6000000000000001 from the left, and 0.6 from the right.
     check(&format!("(mapjoin ne {sum} 0.6000000000000001)"), &x(&[0.1, 0.2, 0.3]), "?");
     check(&format!("(mapjoin cast-bool {sum})"), &x(&[1e30, 1.0, -1e30]), "?");
     check(&format!("(mapjoin eq {sum} 5)"), &x(&[1e30, 1.0, -1e30]), "?");

@@ -13,8 +13,8 @@ use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
-/// Maximal number of iterations of all loops in one evaluation of an operator together. An operator
-/// that the body applies counts its own iterations.
+/// Maximal number of iterations in one evaluation of an operator, summed over the loops of its
+/// body. An operator that the body applies counts its own iterations.
 pub const STEP_LIMIT: u64 = 1 << 20;
 
 /// An expression of a user-defined operator.

@@ -157,8 +157,8 @@ builtins! {
     Neg "neg" unary Arithmetic, "Negation; wraps for integers.";
     Abs "abs" unary Same, "Absolute value; wraps for integers.";
     Sign "sign" unary Same, "Sign: -1, 0 or 1; NaN for NaN, 0 for -0.";
-    Min "min" many Same, "Minimum; NaN if any argument is NaN (in the default mode, not beside -inf); -0 is less than 0.";
-    Max "max" many Same, "Maximum; NaN if any argument is NaN (in the default mode, not beside inf); -0 is less than 0.";
+    Min "min" many Same, "Minimum; NaN if any argument is NaN (in the default mode, -inf if any is -inf); -0 is less than 0.";
+    Max "max" many Same, "Maximum; NaN if any argument is NaN (in the default mode, inf if any is inf); -0 is less than 0.";
     Pow "pow" binary Arithmetic, "Power; wraps for integers, where a negative exponent gives 0, except for bases 1 and -1.";
     FloorDiv "floordiv" binary Arithmetic, "Quotient, rounded down; 0 for integers divided by 0.";
     Rem "rem" binary Arithmetic, "Remainder of floordiv, with the sign of the divisor; 0 for integers divided by 0.";
@@ -171,7 +171,7 @@ builtins! {
     BitXor "bxor" many Bits, "Bitwise exclusive or.";
     BitNot "bnot" unary Bits, "Bitwise complement.";
     Shl "shl" binary Shift, "Shift left; the count is read as unsigned, and counts of the width or more give 0.";
-    Shr "shr" binary Shift, "Shift right; the count is read as unsigned, and counts of the width or more give copies of the sign bit.";
+    Shr "shr" binary Shift, "Shift right; the count is read as unsigned, and counts of the width or more give copies of the sign bit, or 0 for unsigned integers.";
     Ldexp "ldexp" binary Scale, "`x * 2^n`, rounded once.";
     Eq "eq" binary Equality, "True if the arguments are equal; false for NaN, true for -0 and 0.";
     Ne "ne" binary Equality, "True if the arguments differ.";

@@ -67,9 +67,9 @@ impl UserOp {
     /// Checks that the cases, if there are any, define the result everywhere.
     ///
     /// # Errors
-    /// Returns an error if neither the iteration nor a case contains some set of stored arguments,
-    /// if the cases never apply, or if there are too many parameters to check. Also returns an
-    /// error if the operator is associative.
+    /// Returns an error in four cases: some set of stored arguments is in neither the iteration nor
+    /// a case; the cases never apply; there are too many parameters to check; or the operator is
+    /// associative.
     pub fn check_cases(&self) -> Result<(), OpError> {
         if !self.has_cases() {
             return Ok(());
@@ -103,9 +103,9 @@ impl UserOp {
     }
 
     /// Specializes the operator to the fill values of its arguments, which have the dtypes of its
-    /// parameters. Returns the operator unchanged if it has no iteration, or if the fill values and
-    /// the parameters differ in number. Drops a claim if the definition makes the claim only for
-    /// other fill values.
+    /// parameters. Returns the operator unchanged in three cases: it has no iteration; the fill
+    /// values and the parameters differ in number; or its claim is already for these fill values.
+    /// Drops a claim if the definition makes the claim only for other fill values.
     ///
     /// # Errors
     /// Returns an error if the operator claims the same result everywhere outside its iteration and
@@ -155,8 +155,9 @@ impl UserOp {
     }
 
     /// Tries up to [`MAX_TRIALS`] sample arguments outside the iteration; returns an error if the
-    /// result for some sample differs from the result for the fill values. Does not check operators
-    /// of more than [`MAX_ENUMERATED_PARAMS`] parameters, or that fault on the fill values.
+    /// result for some sample differs from the result for the fill values. Does not check an
+    /// operator that has more than [`MAX_ENUMERATED_PARAMS`] parameters or faults on the fill
+    /// values.
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
         let Ok(expected) = self.eval(fills, FloatMode::default()) else { return Ok(()) };

@@ -6,10 +6,13 @@
 //! | case | result |
 //! |---|---|
 //! | integer `+ - * neg abs square pow` | wraps to the width |
-//! | `add-sat` .. / `add-checked` .. of integers | nearest value of the dtype / [`Fault::Overflow`]; for floats like `+ - *` |
+//! | `add-sat`, `sub-sat`, `mul-sat` of integers, on overflow | nearest value of the dtype |
+//! | `add-checked`, `sub-checked`, `mul-checked` of integers, on overflow | [`Fault::Overflow`] |
+//! | saturating and checked operators of floats | like `+`, `-`, `*` |
 //! | integer `floordiv`, `rem`, `fmod` by 0 | 0 |
-//! | integer `MIN floordiv -1`; `MIN rem -1`, `MIN fmod -1` | `MIN`; 0 |
-//! | float `rem` | `fmod`, plus the divisor if the signs of both differ; a zero has the sign of the divisor |
+//! | integer `MIN floordiv -1`, for the least value `MIN` of the dtype | `MIN` |
+//! | integer `MIN rem -1`, `MIN fmod -1` | 0 |
+//! | float `rem` | `fmod`, plus the divisor if `fmod` is not 0 and its sign differs from that of the divisor; a zero has the sign of the divisor |
 //! | float `floordiv` | `(x - fmod(x, y)) / y`, minus 1 if `fmod(x, y)` is not 0 and its sign differs from that of `y`, rounded to the nearest integer; a quotient of 0 has the sign of `x / y`; `x / y` if `y` is 0 |
 //! | integer `pow` to a negative exponent | 0; 1 for base 1; 1 or -1 for base -1 |
 //! | `shl`, `shr` by a count (read as unsigned) of the width or more | 0; copies of the sign bit for `shr` of signed integers |

@@ -1,5 +1,5 @@
-//! Tests of the values of operators: the table in `eval.rs`, faults, the dtypes of results, and
-//! comparisons with Rust, of integer operators on all values of `i8` and of mathematical functions.
+//! Tests of the values of operators: the table in `eval.rs`, faults, and the dtypes of results.
+//! Integer operators on all values of `i8`, and mathematical functions, are compared with Rust.
 
 use super::*;
 use crate::dtype::Prim;

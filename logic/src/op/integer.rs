@@ -2,8 +2,8 @@
 //!
 //! Every sum, difference, quotient and remainder of 64-bit integers fits `i128`. A product, a power
 //! or a left shift may overflow `i128`. Overflow keeps the low 64 bits, which wrapping operators
-//! return. A saturating or checked product first saturates in `i128`, and is then still outside the
-//! range of its dtype.
+//! return. A saturating or checked product that overflows `i128` becomes the least or greatest
+//! `i128`, which is still outside the range of the dtype.
 
 use super::builtin::Builtin;
 use super::eval::Fault;

@@ -382,7 +382,7 @@ fn every_row_of_constant_results_is_used() {
 }
 
 /// Asserts that if a law decides the result from one argument, evaluation gives the same result for
-/// every value of the other argument except an opposite infinity. The result therefore does not
+/// every sample of the other argument except an opposite infinity. The result therefore does not
 /// depend on the format.
 #[test]
 fn constant_results_equal_values_in_the_default_mode() {

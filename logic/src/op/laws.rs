@@ -11,7 +11,7 @@
 
 use super::builtin::Builtin::{self, *};
 
-/// A method to fold n equal values x, with n at least 1, without n steps.
+/// A method to fold n equal values x, with n at least 1, in fewer than n steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RepeatMethod {
     /// `n * x`, with n wrapped to the width of an integer, or rounded to a float.
@@ -99,9 +99,10 @@ pub(super) const COMMUTATIVE: &[(&[Builtin], DtypeKinds)] = &[
     (&[Hypot], FLOAT),
 ];
 
-/// Operators with `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums and products
-/// have no row, because the order decides which of them overflow. Unsigned checked products have no
-/// row, because a product may overflow before it is multiplied by 0.
+/// Operators with `f(f(a, b), c) = f(a, f(b, c))`. Saturating and checked sums and products of
+/// signed integers have no row, because the order decides whether a partial result overflows.
+/// Checked products of unsigned integers have no row, because a product may overflow before it is
+/// multiplied by 0.
 pub(super) const ASSOCIATIVE: &[(&[Builtin], DtypeKinds)] = &[
     (&[Add], INT | RELAXED),
     (&[Mul], INT | RELAXED | BOOL),
@@ -248,9 +249,9 @@ pub(super) const INVERSE: &[(&[Builtin], Builtin, DtypeKinds)] =
 pub(super) const TAIL: &[(&[Builtin], Builtin, DtypeKinds)] =
     &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED)];
 
-/// Accumulators that end a fold early: an accumulator equal to the constant (`true`), or any other
-/// accumulator (`false`). Products of numbers have no row, because they seldom reach 0, and the
-/// test in each iteration would cost more than it saves.
+/// Accumulators that end a fold early. If the flag is `true`, an accumulator equal to the constant
+/// ends the fold; if it is `false`, any other accumulator does. Products of numbers have no row,
+/// because they seldom reach 0, and the test in each iteration would cost more than it saves.
 pub(super) const SHORT_CIRCUITS: &[(&[Builtin], bool, Constant, DtypeKinds)] = &[
     (AND, true, Zero, BOOL),
     (OR, true, One, BOOL),

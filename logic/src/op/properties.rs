@@ -3,7 +3,8 @@
 //! The dtype is the dtype of the arguments after promotion. If the arguments of an operator still
 //! differ in dtype (shifts, `ldexp`), the dtype is that of the first argument. The properties of
 //! built-in operators come from the tables of `laws.rs`. The properties of user-defined operators
-//! come from their declarations; only [`Op::simplify`] also evaluates their bodies.
+//! come from their declarations. [`Op::simplify`], [`Op::skips`] and [`Op::is_disjunction`] also
+//! evaluate their bodies.
 
 use super::builtin::{Arity, Builtin, DtypeRule};
 use super::eval::{Fault, cast_to, is_zero};
@@ -188,8 +189,9 @@ impl Op {
         simplified.or_else(|| {
             let mut remaining: Vec<usize> = Vec::new();
             for (k, value) in constants.iter().enumerate() {
-                // If all arguments before this one are dropped, this argument becomes the first,
-                // and a value may be an identity only at later positions.
+                // If all arguments before this one are dropped, this argument becomes the first.
+                // Then its value must be an identity at the first position, because a value may be
+                // an identity only at later positions.
                 let droppable = match value {
                     Some(v) if remaining.is_empty() && k > 0 => self.is_identity(v, dtype, 0, mode),
                     Some(v) => self.is_identity(v, dtype, k, mode),
@@ -246,9 +248,9 @@ impl Op {
         self.partner(laws::INVERSE, dtype, mode)
     }
 
-    /// Returns the operator g with `f(f(s, a), b) = f(s, g(a, b))`. If f is associative, g is f. If
-    /// f is `-`, g is `+`. A run of values can be folded with g first; f then combines the
-    /// accumulator with the result of that fold.
+    /// Returns the operator g with `f(f(s, a), b) = f(s, g(a, b))`. If f is associative, g is f.
+    /// For `-`, for example, g is `+`. A run of values can be folded with g first; f then combines
+    /// the accumulator with the result of that fold.
     pub fn tail(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
         if self.is_associative(dtype, mode) { Some(self.clone()) } else { self.partner(laws::TAIL, dtype, mode) }
     }
@@ -317,8 +319,9 @@ pub fn eval_repeat(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Resul
     })
 }
 
-/// Folds n copies of x by repeated doubling, one step for each bit of n from the highest to the
-/// lowest. In this order, no intermediate value folds more than n copies.
+/// Folds n copies of x by repeated doubling: the highest bit of n is the first copy, and each lower
+/// bit, in descending order, is one step. In this order, no intermediate value folds more than n
+/// copies.
 fn fold_by_doubling(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Fault> {
     let mut acc = x.clone();
     for bit in (0..n.ilog2()).rev() {

@@ -25,8 +25,8 @@
 //! A body is a parameter or variable, a bare number or `bool`, `(lit DTYPE VALUE)`, `(if C A B)`,
 //! `(let NAME VALUE BODY)`, `(while ((NAME INIT)..) COND (STEP..) RESULT)`,
 //! `(struct (NAME BODY)..)`, `(member BODY NUMBER)` or `(OPERATOR BODY..)`. A bare number takes its
-//! dtype from the context: the other arguments of a call as in a plan, the other branch of an `if`,
-//! the variable of a step, or the result. Otherwise it is an `i64`, `u64`, `f64` or `bool`.
+//! dtype from the context: the other arguments of a call (as in a plan), the other branch of an
+//! `if`, the variable of a step, or the result. Otherwise it is an `i64`, `u64`, `f64` or `bool`.
 
 use super::body::{Body, BodyScope, While, check_body};
 use super::user::{Definition, Iteration, UserOp, UserProperties};

@@ -1,7 +1,7 @@
 //! User-defined operators: a typed body with declared properties.
 //!
-//! Declarations are trusted: the engine rewrites and skips work based on them. Claims about an
-//! iteration space are additionally tested on samples (`cases.rs`).
+//! Declarations are trusted: the engine rewrites plans and skips work based on them. Claims about
+//! an iteration space are additionally tested on samples (`cases.rs`).
 
 pub use super::body::{Body, STEP_LIMIT, While};
 use super::body::{BodyEvaluation, BodyScope, check_body, eval_body, is_reserved};
@@ -204,8 +204,8 @@ impl UserOp {
     }
 
     /// Adds a case for the result outside the iteration space. The cases together must define the
-    /// result everywhere, which [`UserOp::check_cases`] checks; a case on [`Iteration::All`] covers
-    /// all remaining coordinates.
+    /// result everywhere outside this space, which [`UserOp::check_cases`] checks; a case on
+    /// [`Iteration::All`] covers all remaining coordinates.
     ///
     /// # Errors
     /// Returns an error if the set names an argument that does not exist, or if the result is not

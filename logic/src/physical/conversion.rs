@@ -12,8 +12,8 @@ impl PhysicalQuery {
     /// if the query does anything else. The copy has the same shape, dtype, fill value and entries.
     /// `types` returns the type of each tensor that the query may read.
     ///
-    /// An engine may convert the storage of the tensor instead of running the loops. Conversion is
-    /// the only way to read an unordered level.
+    /// An engine may convert the storage of the tensor instead of running the loops. The verifier
+    /// lets only such a query walk an unordered level.
     pub fn conversion_source<'q, 't>(&'q self, types: impl Fn(&Alias) -> Option<&'t TensorType>) -> Option<&'q Alias> {
         let [output] = &self.outputs[..] else { return None };
         let Output { ty, subscripts, fold: None, computed_fills: ComputedFills::Keep, value, .. } = output else {

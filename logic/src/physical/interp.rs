@@ -1,8 +1,8 @@
 //! A naive interpreter of physical plans: every loop runs over its whole extent, every tensor is
 //! dense.
 //!
-//! The interpreter ignores levels, protocols and workspaces, and thus defines the meaning of a
-//! plan. Engines must agree with this interpreter, and this interpreter must agree with the
+//! The interpreter ignores levels, protocols, workspaces and lanes, and thus defines the meaning of
+//! a plan. Engines must agree with this interpreter, and this interpreter must agree with the
 //! interpreter of Logic plans. Folds run in the order of the loops.
 
 use super::{Access, Extent, Loop, Output, PhysicalPlan, ScalarExpr, StorageCoordinate, TemporaryNest};

@@ -3,10 +3,10 @@
 //! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. All outputs
 //! of a query share its loops: each iteration writes a value per output, or folds the value into
 //! the stored value. A temporary is a scalar that inner loops compute at a given depth of the
-//! surrounding loops, which have bound the indices on which the temporary depends. Therefore, a
-//! residual `b - A x`, a row normalization, or the sum, count and minimum of one pass is a single
-//! query. A temporary whose fold starts at a smaller depth accumulates across iterations, which
-//! expresses scans.
+//! surrounding loops. At this depth, all indices on which the temporary depends are bound. So each
+//! of these is a single query: a residual `b - A x`; the normalization of rows; the sum, count and
+//! minimum of a tensor in one pass. A temporary whose fold starts at a smaller depth accumulates
+//! across iterations, which expresses scans.
 
 mod accesses;
 mod conversion;

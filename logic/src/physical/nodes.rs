@@ -133,10 +133,10 @@ pub struct Output {
     /// Workspace that takes writes out of order, over the storage modes that the loops outside it
     /// do not fix.
     pub workspace: Option<Workspace>,
-    /// Tensor whose stored coordinates the output stores too, sharing the level arrays of the
-    /// tensor. The output and the tensor have the same shape, storage modes and levels. The value
-    /// of the output reads the tensor at the coordinates of the write. Where the tensor has its
-    /// fill value, the value must be the fill value of the output.
+    /// Tensor whose level arrays the output shares, so that both store the same coordinates. The
+    /// output and the tensor have the same shape, storage modes and levels. The value of the output
+    /// reads the tensor at the coordinates of the write. Where the tensor has its fill value, the
+    /// value must be the fill value of the output.
     pub pattern: Option<Alias>,
     /// Value to write.
     pub value: ScalarExpr,

@@ -1,4 +1,4 @@
-//! Tests of the text form of physical plans: printed plans read back.
+//! Tests of the text form of physical plans: printed plans read back, and errors have positions.
 
 use super::*;
 use crate::testing::{DataKind, Rng, random_fill, random_format, random_value};

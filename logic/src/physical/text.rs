@@ -7,7 +7,7 @@
 //! LOOP       := (INDEX SIZE [LANES]) | (INDEX BLOCK OUTER SIZE [LANES]) | (INDEX SIZE OUTER SHIFT SIZE [LANES])
 //! LANES      := (lanes COUNT)                        lanes fold iterations side by side
 //! WHERE      := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (TEMPORARY OP VALUE EXPR)..)
-//! TEMPORARY  := NAME | (NAME INDEX..)                an accumulator for each value of the indices
+//! TEMPORARY  := NAME | (NAME INDEX..)                an accumulator for each combination of indices
 //! WRITE      := (write TYPE (COORDINATE..) [(fold OP)] [(drop-fills)]
 //!                 [(workspace DEPTH FORMAT)] [(pattern NAME)] EXPR)
 //! COORDINATE := SUBSCRIPT | (value EXPR)
@@ -16,7 +16,7 @@
 //! READ       := COORDINATE | (gallop COORDINATE) | (follow COORDINATE)
 //! FORMAT     := (LEVEL.. [pattern])
 //! LEVEL      := KIND[?][*][@MODE[/BLOCK | %BLOCK | -BY]]   ? unordered, * not unique;
-//!                                                    @ the mode, unless it is the level's depth;
+//!                                                    @ the mode; without it, the level's depth;
 //!                                                    / outer part, % inner part, - skewed
 //! ```
 //! SUBSCRIPT and FORM are written as in Logic plans. The FILL of a TYPE is bare. Other values are

@@ -94,7 +94,7 @@ fn random_blocked_format(rng: &mut Rng, rank: usize) -> Format {
     Format { levels, modes, leaf: LeafKind::Element }
 }
 
-/// Draws a format with one mode skewed by another, in any order of modes.
+/// Draws a format with one mode skewed by another, and the modes in any order.
 fn random_skewed_format(rng: &mut Rng, rank: usize) -> Format {
     let order = rng.shuffled((0..rank).collect::<Vec<_>>());
     let (mode, by) = (order[0], order[1]);

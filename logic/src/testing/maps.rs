@@ -6,8 +6,8 @@ use crate::affine::{Affine, Subscript};
 use crate::expr::{Expr, IndexMap};
 use crate::field::Field;
 
-/// Reads the expression through a random map. Returns `None` if the expression has no fields or a
-/// field of unknown size, if the pool has no field to introduce, or if the map is invalid.
+/// Reads the expression through a random map. Returns `None` in four cases: the expression has no
+/// fields, a field has an unknown size, the pool has no field to introduce, or the map is invalid.
 pub(super) fn random_map(g: &mut PlanGenerator<'_>, arg: Expr) -> Option<Expr> {
     let fields = arg.info().fields.clone();
     let sizes: Vec<u64> = fields.iter().map(|f| arg.info().dimension(f)).collect::<Option<_>>()?;

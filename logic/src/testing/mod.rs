@@ -31,8 +31,8 @@ pub struct CaseConfig {
     pub dimension: u64,
     /// Maximal number of queries.
     pub queries: usize,
-    /// Nesting depth of the expressions that are drawn. Casts and repeated expressions may nest
-    /// deeper.
+    /// Maximal number of nested draws of expressions. An expression may nest deeper, because one
+    /// draw may add several nodes or repeat an earlier expression.
     pub depth: usize,
     /// Kind of the values.
     pub data: DataKind,
@@ -44,13 +44,13 @@ impl Default for CaseConfig {
     }
 }
 
-/// The kind of values in inputs and literals. In all kinds, integers are mostly small, and some
-/// have any value of their dtype.
+/// The kind of values in inputs and literals. In all kinds, integers are mostly small, some have
+/// any value of their dtype, and the fill value of a float tensor may be infinite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DataKind {
     /// Floats that are small whole numbers, so that sums and products need no rounding.
     Exact,
-    /// Floats whose magnitudes span a few powers of two, and some small whole numbers.
+    /// Floats whose magnitudes span about a dozen powers of two, and some small whole numbers.
     General,
     /// Floats like those of `General`, with NaN, infinities, signed zeros, huge and tiny floats.
     Special,

@@ -1,5 +1,5 @@
-//! Tests of the generator of random plans: the plans are valid, cover the expected constructs, and
-//! have results that can be compared.
+//! Tests over random plans: the plans are valid, cover the expected constructs, and have results
+//! that can be compared. Lifting constants preserves the results.
 
 use super::*;
 use crate::expr::LiftedConstant;

@@ -42,7 +42,7 @@
 //! struct, with members by position. Names that are not plain words are written as strings. Nested
 //! plans are flattened: their queries become queries of the outer plan, and their results are the
 //! results of the outer plan if that plan has no `produces`. Forms `(schedule ..)` may follow the
-//! plan ([`schedule_forms`]). `;` starts a comment.
+//! plan ([`PlanText::schedules`]). `;` starts a comment.
 
 mod constant;
 pub(crate) mod format;
@@ -58,7 +58,7 @@ mod tests;
 pub use format::{block_shorthands, format_from_sexpr, format_to_sexpr, parse_format, shorthands};
 pub use name::{name_to_sexpr, parse_name};
 pub use operators::Operators;
-pub use parse::{free_tables, parse, schedule_forms};
+pub use parse::{PlanText, free_tables, parse};
 
 pub(crate) use index::{parse_field, parse_subscript, subscript_to_sexpr};
 

@@ -29,23 +29,93 @@ const FORMS: &[(&str, &str)] = &[
     ("refill", "(refill CONST|same [drop] EXPR)"),
 ];
 
+/// The text of a plan, after it is read as an s-expression, or in index notation.
+///
+/// ```
+/// use redpoll_logic::text::{Catalog, PlanText};
+/// use redpoll_logic::{DType, Format, Scalar, TensorType};
+///
+/// let text = PlanText::read("(plan (query s (aggregate + 0 (table x i) i)) (produces s)) (schedule (parallel i))")?;
+/// assert_eq!(text.free_tables()?[0].0.as_str(), "x");
+/// assert_eq!(text.schedules().len(), 1);
+/// let x = TensorType { shape: vec![5], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::dense(1) };
+/// let plan = text.parse(&[("x", x)].into_iter().collect())?;
+/// assert_eq!(plan.produces[0].as_str(), "s");
+/// # Ok::<(), redpoll_logic::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PlanText<'t>(PlanSyntax<'t>);
+
+#[derive(Clone, Debug)]
+enum PlanSyntax<'t> {
+    IndexNotation(&'t str),
+    /// The form of the plan, and the forms `(schedule ..)` after it.
+    Forms(Sexpr, Vec<Sexpr>),
+}
+
+impl<'t> PlanText<'t> {
+    /// Reads a text. A text in index notation is only checked by the other methods.
+    ///
+    /// # Errors
+    /// Returns an error if the text is no s-expression, or if a form other than a schedule follows
+    /// the plan.
+    pub fn read(text: &'t str) -> Result<PlanText<'t>, Error> {
+        if index_notation::is_index_notation(text) {
+            return Ok(PlanText(PlanSyntax::IndexNotation(text)));
+        }
+        let (plan, schedules) = read_with_rest(text, |form| matches!(form.as_form(), Some(("schedule", _))))?;
+        Ok(PlanText(PlanSyntax::Forms(plan, schedules)))
+    }
+
+    /// Returns the plan over the inputs of a catalog.
+    ///
+    /// # Errors
+    /// Like [`parse`].
+    pub fn parse(&self, catalog: &Catalog) -> Result<Plan, Error> {
+        let form = match &self.0 {
+            PlanSyntax::IndexNotation(text) => return index_notation::parse(text, catalog),
+            PlanSyntax::Forms(form, _) => form,
+        };
+        let mut reader = PlanReader { catalog, ops: Operators::default(), results: Vec::new(), queries: Vec::new() };
+        let produces = reader.plan(form)?;
+        if produces.is_empty() {
+            return Err(form.error("the plan produces nothing; end it with (produces NAME..)"));
+        }
+        Ok(Plan { queries: reader.queries, produces })
+    }
+
+    /// Returns the inputs that the plan reads.
+    ///
+    /// # Errors
+    /// Like [`free_tables`].
+    pub fn free_tables(&self) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
+        let form = match &self.0 {
+            PlanSyntax::IndexNotation(text) => return index_notation::free_tables(text),
+            PlanSyntax::Forms(form, _) => form,
+        };
+        let (mut bound, mut free) = (Vec::new(), Vec::new());
+        collect_free(form, &mut bound, &mut free)?;
+        Ok(free)
+    }
+
+    /// Returns the forms `(schedule ..)` that follow the plan; none for index notation. Schedules
+    /// say how loops run, not what the loops compute, so [`PlanText::parse`] ignores schedules.
+    pub fn schedules(&self) -> &[Sexpr] {
+        match &self.0 {
+            PlanSyntax::IndexNotation(_) => &[],
+            PlanSyntax::Forms(_, schedules) => schedules,
+        }
+    }
+}
+
 /// Parses a plan over the inputs of a catalog: s-expressions, or statements in index notation such
 /// as `y(i) = A(i,j) * x(j)`.
 ///
 /// # Errors
 /// Returns an error if the text is not a well-formed plan over these inputs; the error has line and
-/// column, unless the text has no expression.
+/// column, unless the text is empty or has only comments.
 pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
-    if index_notation::is_index_notation(text) {
-        return index_notation::parse(text, catalog);
-    }
-    let (form, _) = plan_and_schedules(text)?;
-    let mut reader = PlanReader { catalog, ops: Operators::default(), results: Vec::new(), queries: Vec::new() };
-    let produces = reader.plan(&form)?;
-    if produces.is_empty() {
-        return Err(form.error("the plan produces nothing; end it with (produces NAME..)"));
-    }
-    Ok(Plan { queries: reader.queries, produces })
+    PlanText::read(text)?.parse(catalog)
 }
 
 /// Returns the inputs that a text reads, each with the fields of its first read, in the order of
@@ -55,29 +125,7 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
 /// Returns an error if the text is malformed, or if an input is read with two different numbers of
 /// fields.
 pub fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
-    if index_notation::is_index_notation(text) {
-        return index_notation::free_tables(text);
-    }
-    let (mut bound, mut free) = (Vec::new(), Vec::new());
-    collect_free(&plan_and_schedules(text)?.0, &mut bound, &mut free)?;
-    Ok(free)
-}
-
-/// Returns the forms `(schedule ..)` that follow the plan in a text; none for index notation.
-/// Schedules say how loops run, not what the loops compute, so [`parse`] ignores schedules.
-///
-/// # Errors
-/// Returns an error if the text is no s-expression, or if another form follows the plan.
-pub fn schedule_forms(text: &str) -> Result<Vec<Sexpr>, Error> {
-    if index_notation::is_index_notation(text) {
-        return Ok(Vec::new());
-    }
-    Ok(plan_and_schedules(text)?.1)
-}
-
-/// Reads the form of a plan, and the schedules that follow it.
-fn plan_and_schedules(text: &str) -> Result<(Sexpr, Vec<Sexpr>), Error> {
-    read_with_rest(text, |form| matches!(form.as_form(), Some(("schedule", _))))
+    PlanText::read(text)?.free_tables()
 }
 
 fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, Vec<Field>)>) -> Result<(), Error> {

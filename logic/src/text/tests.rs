@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 use expect_test::{Expect, expect};
 
 /// Returns a catalog of matrices `A` and `B` (4 x 4, `f64`), `P` (4 x 4, `bool`), `U` (4 x 4, `u8`)
-/// and vectors `x` (4) and `z` (9).
+/// and vectors `x` (4, `f64`) and `z` (9, `f32`).
 fn catalog() -> Catalog {
     let ty = |shape: &[u64], fill: Scalar| {
         Arc::new(TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format: Format::dense(shape.len()) })

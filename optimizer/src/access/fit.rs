@@ -4,11 +4,12 @@
 //! A level is *bound* at the position of the innermost loop that its subscript depends on. A level
 //! can be walked, with any stride and in either direction, when it is ordered (or the nest only
 //! copies a tensor), has an affine subscript with a field, and is bound inside every outer level. A
-//! level can be followed (looked up) when its format supports lookups, and either all outer levels
-//! are bound no later or its subscript is constant. A level that must be searched is not followed
-//! at a quotient or remainder that is not a field of a split. Levels with direct lookup, such as
-//! dense levels and hash tables, may be bound in any order. All other levels are *discordant*: the
-//! access needs a copy of the tensor.
+//! level with direct lookup, such as a dense level or a hash table, can be followed (looked up) in
+//! any order. A level that must be searched can be followed when all outer levels are bound no
+//! later, or when its subscript is constant. The exception is a quotient or remainder that is not a
+//! field of a split: the level is then not searched. All other levels are *discordant*, and so are
+//! all levels of a padded access (`AccessLevels::is_padded`): the access needs a copy of the
+//! tensor.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};

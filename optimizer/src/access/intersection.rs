@@ -3,9 +3,9 @@
 //! A list whose fill alone does not decide the value can also be searched for the coordinates of
 //! the other lists, or advance to these coordinates by galloping.
 //!
-//! A fiber is worth caching if at least one loop fixes the fiber, and if there are loops between
-//! these loops and the loop that walks the fiber: the fiber is then read once and used many times.
-//! The byte map is the workspace of Gustavson's algorithm (Two fast algorithms for sparse matrices,
+//! A fiber is worth caching if outer loops fix the fiber, and other loops run between these outer
+//! loops and the loop that walks the fiber. The fiber is then read once and used many times. The
+//! byte map is the workspace of Gustavson's algorithm (Two fast algorithms for sparse matrices,
 //! 1978), used for an operand instead of a result.
 
 use crate::term::{ModeCoordinate, Read};
@@ -66,8 +66,8 @@ fn is_list(read: &Read, level: usize) -> bool {
     traits.lookup == Lookup::Search && !traits.runs && format.unique
 }
 
-/// Returns whether the level stores the unsplit coordinates of a mode, and the read stays in bounds
-/// at coordinates that are functions of loop fields.
+/// Returns whether the level stores the unsplit coordinates of a mode, the read stays in bounds,
+/// and all coordinates of the read are subscripts, not computed values.
 fn has_whole_coordinates(read: &Read, level: usize) -> bool {
     let whole = matches!(read.ty.format.modes[level], StorageMode::Whole { .. });
     whole && read.outside.is_none() && read.coordinates.iter().all(|at| matches!(at, ModeCoordinate::Subscript(_)))
@@ -119,8 +119,9 @@ pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -
     let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].workspace.is_some()).collect();
     longest.sort_by(|a, b| lists[*b].fiber_length.total_cmp(&lists[*a].fiber_length));
     longest.truncate(conjunct_count - 1);
-    // Lists that are not conjuncts are searched for the coordinates of the conjuncts; if all lists
-    // are searchable, they advance to these coordinates instead.
+    // Searchable lists that are not conjuncts are searched for the coordinates of the conjuncts. If
+    // all lists of the loop are searchable, those that are not conjuncts advance to these
+    // coordinates instead.
     let follower = match lists.iter().all(|list| list.is_searchable) {
         true => ListProtocol::Advance,
         false => ListProtocol::Search,

@@ -1,9 +1,9 @@
 //! Extraction picks one node per class, and several terms for the root; the caller prices these
 //! terms and decides.
 //!
-//! The cost of a class is the cost of the folds in its term. Each fold runs loops of its own, which
-//! evaluate the calls in its body and read leaves and stored folds. The rounds of the loops are
-//! estimated from the class of the fold's argument, so they do not depend on the chosen term.
+//! The cost of a class is the cost of the folds in its term, plus 1 per inner node. Each fold runs
+//! its own loops, which evaluate the calls in its body and read leaves and stored folds. Rounds are
+//! estimated from the class of the fold's argument, not from the chosen term.
 //!
 //! A fold's cost depends only on its node and its children's classes, so the choice is a dynamic
 //! program over classes. The program is iterated until nothing changes, or for [`MAX_ROUNDS`]
@@ -84,8 +84,8 @@ struct PlainTerm {
 #[derive(Clone)]
 struct NodeChoice {
     node: ENode,
-    /// Cost of the value. A fold is computed, stored and read; any other node costs as much as the
-    /// folds below it.
+    /// Cost of the value: 0 for a leaf. Any other node costs 1 plus the costs of its distinct
+    /// children; a fold also costs its computation, and storing and reading its result.
     cost: f64,
     /// Round in which the node was chosen.
     round: usize,
@@ -354,7 +354,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         children.sort();
         children.dedup();
         let inputs: Option<Vec<f64>> = children.iter().map(|c| Some(self.best.get(c)?.cost)).collect();
-        // Each node has a positive cost, so that no class is cheapest through itself.
+        // A node costs more than its children, so that no class is cheapest through itself.
         let inputs: f64 = inputs?.iter().sum::<f64>() + 1.0;
         match node.kind {
             NodeKind::Leaf(_) => Some(0.0),
@@ -402,9 +402,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(sparse.min(dense))
     }
 
-    /// Returns the cost of the loops of a fold with this body: the rounds of all prefixes of their
-    /// best order. If there are many loops and no order yet, only the innermost loop counts. `None`
-    /// if the cost of the innermost loop reaches `limit`.
+    /// Returns the cost of the rounds of all prefixes of the best loop order of a fold with this
+    /// body. If there are many loops and no order yet, only the innermost loop counts. `None` if
+    /// the body has no term, or if the innermost loop costs `limit` or more.
     fn loop_cost(&mut self, body: Id, limit: f64) -> Option<f64> {
         if let Some(cached) = self.loop_costs.get(&body) {
             return Some(*cached);

@@ -85,7 +85,7 @@ pub(super) struct ClassProperties {
     pub(super) sizes: Vec<u64>,
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
-    /// Set when the fill never occurs.
+    /// Set when no value of the table counts as the fill.
     pub(super) is_full: bool,
 }
 

@@ -49,9 +49,9 @@ const MAX_PLANNED: usize = 3;
 const MAX_PLANNED_SIZE: usize = 66;
 /// Largest number of terms in a class for which all terms are listed.
 const MAX_LISTED_TERMS: usize = 500;
-/// Largest ratio of the estimated cost of a planned term to that of the cheapest term.
+/// Largest ratio of the estimated cost of a listed term to that of the cheapest term.
 const MAX_ESTIMATE_RATIO: f64 = 100.0;
-/// Query cost that pays for planning one more term, in units of
+/// Query cost per planned term that pays for planning one more term, in units of
 /// [`rewrite_threshold`](crate::OptimizerConfig::rewrite_threshold).
 const COST_PER_PLANNED_TERM: f64 = 100.0;
 /// Largest ratio of the new cost to the old one for which a term, or a plan, is replaced.
@@ -153,8 +153,10 @@ pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Replacem
     ReplacementChoice { chosen, runners_up }
 }
 
-/// Returns whether the rules apply to the nest: a query with one output and at least one fold, with
-/// fields as the coordinates of the output, without pinned loops, and within the limits.
+/// Returns whether the rules apply to the nest. The nest must be a query with one output and at
+/// least one fold, without pinned loops. The coordinates of the output must be fields, no opaque
+/// part may contain folds ([`hides_folds`]), and no field may have size 0. The sizes of the term
+/// and of the list of fields must be within the limits.
 fn is_rewritable(nest: &Nest) -> bool {
     let [target] = &nest.outputs[..] else { return false };
     let names: Vec<Field> = all_fields(nest);

@@ -2,9 +2,9 @@
 //! and their parents.
 //!
 //! A rule reads only the nodes of a class and of its children's classes, so only changed classes
-//! and their parents can have new matches. Only rules of symmetry and filters also look for leaves
-//! further below; they may miss a match that a change of such a class creates. All limits are
-//! counts, never times, because plans must not differ between runs.
+//! and their parents can have new matches. Only the rules of symmetry and filters also look for
+//! leaves in classes further below. These rules may miss a match that a change of a class further
+//! below creates. All limits are counts, never times, because plans must not differ between runs.
 
 use super::graph::AlgebraGraph;
 use super::language::{ENode, NodeKind};

@@ -19,8 +19,8 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind, Prim};
 
-/// Returns the number of lanes of the innermost loop of an order. The loop only folds a value by an
-/// operator into one scalar.
+/// Returns the number of lanes of the innermost loop of an order. The loop must only fold one
+/// value, by the given operator, into a scalar.
 pub(crate) fn lanes(facts: &Facts, order: &[Field], sizes: &Sizes, (op, value): (&Op, &Term)) -> u8 {
     let is_sequential = [Builtin::Add, Builtin::Mul, Builtin::Min, Builtin::Max].iter().any(|one| *op == (*one).into());
     let is_float = value.dtype().prim().is_some_and(Prim::is_float);

@@ -1,4 +1,5 @@
-//! Converts a schedule to a physical query: chooses formats, workspaces and protocols.
+//! Converts a schedule to a physical query: chooses formats, workspaces and patterns of outputs,
+//! protocols of accesses, and lanes of loops.
 
 mod lanes;
 mod protocols;

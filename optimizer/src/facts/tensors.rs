@@ -1,8 +1,9 @@
 //! Knowledge about tensors: statistics of inputs, and estimates or true sizes of the tensors that
 //! queries write.
 //!
-//! The passes ask [`Facts`]. Three events add knowledge: a nest reads an input for the first time,
-//! an output is planned or tried in another format, and measuring is allowed.
+//! The passes ask [`Facts`]. Four events add knowledge: a nest reads an input for the first time,
+//! an output is planned or tried in another format, measuring is allowed, and the true sizes of a
+//! written tensor become known.
 
 use crate::config::OptimizerConfig;
 use crate::facts::estimate::{FieldPair, Marginal, MarginalCache, Throws};
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// Facts about the tensors of a plan, with the configuration of the optimizer.
 ///
 /// A clone starts with an empty memo, has a copy of the measuring budget, and shares the cache of
-/// marginals, which do not depend on plans.
+/// evaluated marginals.
 #[derive(Clone)]
 pub(crate) struct Facts<'a> {
     pub(crate) config: &'a OptimizerConfig,
@@ -164,8 +165,8 @@ impl<'a> Facts<'a> {
         self.types.contains_key(tensor).then(|| self.mode_marginals.get(tensor).map_or(&[][..], Vec::as_slice))
     }
 
-    /// Returns how many times as often terms with these marginals of one field coincide as terms
-    /// whose entries are spread evenly.
+    /// Returns the number of matches of terms with these marginals of one field, relative to the
+    /// number for evenly spread entries.
     pub(crate) fn overlap(&self, of: &[Marginal]) -> f64 {
         self.marginal_cache.overlap(of, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
@@ -215,8 +216,9 @@ impl<'a> Facts<'a> {
         self.counted_marginals.get(tensor).cloned()
     }
 
-    /// Registers a tensor that a query writes. A repeated registration replaces the type and the
-    /// counts, and clears the memo.
+    /// Registers a tensor that a query writes. A repeated registration replaces the type, the
+    /// counts and the marginals, and clears the memo. It retains the path and the counted marginal
+    /// unless `written` has new ones.
     pub(crate) fn define(&mut self, tensor: Alias, ty: Arc<TensorType>, written: WrittenTensorFacts) {
         let WrittenTensorFacts { counts, marginals, path, counted_marginal } = written;
         self.counts.insert(tensor.clone(), counts);

@@ -2,10 +2,10 @@
 //!
 //! Queries are processed from last to first, so that the layouts in which a query's outputs are
 //! read are known before the query's kernel is chosen. The lower bound is the cost of the chosen
-//! kernels and their conversions, plus the costs of the cheapest kernels of all other queries. A
-//! layout that is read, but that neither an input has nor a chosen kernel writes, is converted from
-//! one that an input has or a chosen kernel writes. Each conversion is counted once, however many
-//! kernels read its result.
+//! kernels and their conversions, plus the costs of the cheapest kernels of all other queries. If a
+//! kernel reads a layout that no input has and no chosen kernel writes, the tensor is converted
+//! from a layout that an input has or a chosen kernel writes. Each conversion is counted once,
+//! however many kernels read its result.
 
 use super::graph::LayoutGraph;
 use egg::Id;
@@ -26,8 +26,8 @@ pub(super) fn cheapest(graph: &LayoutGraph) -> Option<LayoutChoice> {
     LayoutSearch::new(graph, graph.kernels_by_query()).run()
 }
 
-/// Returns a random choice, determined by a seed; `None` if its kernels need a conversion that the
-/// graph does not have.
+/// Returns a random choice, determined by a seed; `None` if a query has no kernel, or if the chosen
+/// kernels need a conversion that the graph does not have.
 pub(super) fn random(graph: &LayoutGraph, seed: u64) -> Option<LayoutChoice> {
     let mut state = seed;
     let mut one = |kernels: Vec<usize>| {

@@ -2,9 +2,9 @@
 //!
 //! A query runs in the planned order, or in one of the orders that would be cheapest if every
 //! tensor were stored in its best order. Each read of the query uses a format that its tensor can
-//! have and that the order can walk, or the format of a copy made for the order. The outputs of the
-//! query have the formats that the order writes; the only output of a query may instead have a
-//! format that a reader prefers.
+//! have and that is concordant with the order, or the format of a copy made for the order. The
+//! outputs of the query have the formats that the order writes; the only output of a query may
+//! instead have a format that a reader prefers.
 
 use super::graph::{CandidateKernel, LayoutGraph};
 use crate::access::fit::{LevelUse, fit};
@@ -177,7 +177,7 @@ impl Explorer<'_, '_> {
     }
 
     /// Returns the formats that a read may have inside these loops, at most [`MAX_FORMATS`]. The
-    /// planned format is first, or the format of a copy if the loops cannot walk the planned one.
+    /// planned format is first, or the format of a copy if the planned one is discordant.
     fn formats(&mut self, read: &Read, sizes: &Sizes, outer_loops: &[Field]) -> Vec<Format> {
         let mut all = Vec::new();
         let walks = |format: &Format| {

@@ -2,10 +2,10 @@
 //! between them.
 //!
 //! Nests are planned one by one: each takes its own best order, stores its outputs as that order
-//! prefers, and copies discordant inputs. This pass plans the queries again, together, in an
-//! e-graph. A class is a tensor in one format, or a kernel: a query in one loop order with the
-//! formats of its tensors. The nodes of a tensor's class are the sources of the tensor: an input of
-//! the queries, an output of a kernel, or a conversion from another format.
+//! prefers, and copies discordant inputs. This pass chooses the orders and formats of all queries
+//! in one e-graph. A class is a tensor in one format, or a kernel: a query in one loop order with
+//! the formats of its tensors. The nodes of a tensor's class are the sources of the tensor: an
+//! input of the queries, an output of a kernel, or a conversion from another format.
 //!
 //! The children of a kernel's node are the classes of the tensors that the kernel reads. So two
 //! queries can share a conversion, and a query can write the format that its reader prefers.
@@ -47,8 +47,9 @@ pub(crate) struct ChosenLayout {
 }
 
 /// Returns the layout of the queries; `None` if no other layout saves enough, or if the cost of the
-/// previous plan is unknown. With [`Choice::Random`], returns a random layout, whatever its cost.
-/// `names` are the names in use. Registers tensors in other formats under new names.
+/// previous plan is unknown. With [`Choice::Random`], returns a random layout, whatever its cost,
+/// or `None` if the layout needs a conversion that the graph does not have. `names` are the names
+/// in use. Registers tensors in other formats under new names.
 pub(crate) fn choose_layout(facts: &mut Facts, names: Names, queries: &[LayoutQuery]) -> Option<ChosenLayout> {
     let graph = explore(facts, names, queries);
     let threshold = facts.config.rewrite_threshold.0;

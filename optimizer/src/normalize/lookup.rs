@@ -79,8 +79,9 @@ fn gather_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
 }
 
 /// Returns a reduced field whose coordinate a mask determines, and the value with the mask's
-/// coordinate in place of this field. A guard makes the value the identity if the coordinate is out
-/// of bounds, unless the fills that reads return there make it the identity.
+/// coordinate in place of this field. Where the coordinate is out of bounds, the value must be the
+/// identity. A guard ensures this, unless the fills that reads return there already give the
+/// identity.
 fn find_gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMode) -> Option<(Field, Term)> {
     let dtype = value.dtype();
     find_masks(value).into_iter().find_map(|mask| {

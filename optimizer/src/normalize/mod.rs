@@ -2,21 +2,21 @@
 //! bound fields get unique names, queries that need no storage are inlined, and literals are cast
 //! and folded.
 //!
-//! Input: a Logic plan. Output: one [`Nest`] with one output for each stored query, in an order in
-//! which tensors are written before they are read. An expression is lowered in an environment that
-//! maps each of its fields to a coordinate over the fields of the nest; so an index map costs
-//! nothing until it reaches an access.
+//! Input: a Logic plan. Output: one [`Nest`] with one output for each stored query or expression,
+//! in an order in which tensors are written before they are read. An expression is lowered in an
+//! environment that maps each of its fields to a coordinate over the fields of the nest; so an
+//! index map costs nothing until it reaches an access.
 //!
-//! Besides the produced queries, these are stored:
+//! Besides the produced queries, these queries and expressions are stored:
 //! - queries with a format in [`OptimizerConfig::formats`];
 //! - expressions with a `refill` or a `reformat` at the root, except a `reformat` that is inside a
 //!   query and keeps the format of a stored tensor;
 //! - queries with several uses, if they contain an aggregate or a scan, or are larger than
 //!   [`INLINE_LIMIT`] allows;
-//! - aggregates and scans that are read at a coordinate other than a constant or an affine form of
-//!   one field, or at two coordinates over one field. Maps such as toeplitz give such coordinates,
-//!   at which one element might be computed more than once;
-//! - scans that are read at a coordinate other than a loop index;
+//! - aggregates and scans that are read at a coordinate that is neither a constant nor an affine
+//!   form of one field, and those that are read at two coordinates over one field. Maps such as
+//!   toeplitz give such coordinates, at which one element might be computed more than once;
+//! - scans along a field that is read at a coordinate other than a loop index;
 //! - aggregates whose `reorder` contradicts a loop order that the nest already requires (a pin).
 
 pub(crate) mod folds;

@@ -1,9 +1,10 @@
 //! Counts the cache misses of the accesses to an array, by cache lines.
 //!
 //! Each time a loop is entered, every line that the loop touches in an array is loaded once, if a
-//! cache holds all these lines. A cache for the lines of the inner loops suffices if the loop moves
-//! between neighbors in memory and the inner loops return to the same elements. Source of such
-//! counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache Effectiveness" (1991).
+//! cache holds all these lines. A cache that holds the lines of the inner loops suffices if the
+//! loop moves between neighbors in memory and the inner loops return to the same elements. Source
+//! of such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache Effectiveness"
+//! (1991).
 
 use crate::access::fit::DenseExtent;
 use crate::order::search::{OrderSearch, PricedAccess};
@@ -70,8 +71,8 @@ impl OrderSearch<'_> {
     fn changes_inner_coordinates(&self, order: &[usize], at: usize) -> bool {
         let prefix = self.problem.prefix;
         let Some(own) = at.checked_sub(prefix.len()) else {
-            // Loops around a fold that visit few coordinates change the coordinates of the inner
-            // loops.
+            // If loops around a fold skip coordinates, their inner loops visit other coordinates in
+            // each round.
             return at + 1 < prefix.len() && self.problem.outside.fraction < MIN_VISITED_FRACTION;
         };
         let (own, inside) = (order[own], &order[own + 1..]);

@@ -1,4 +1,5 @@
-//! The choice of loop orders, and the work that they cost.
+//! The choice of loop orders, with splits into blocks and loops along diagonals, and the work of
+//! each choice.
 
 pub(crate) mod lines;
 pub(crate) mod pricing;

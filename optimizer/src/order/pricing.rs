@@ -1,6 +1,7 @@
 //! Counts the work of a loop order: the work of binding each loop, and the remaining work of the
 //! complete order (inner folds, values, writes). The file also has the work of converting a tensor,
-//! and the fraction of iterations that an output needs.
+//! the depth at which a fold is computed in place, and the fraction of iterations that an output
+//! needs.
 //!
 //! An access takes a step along a list or looks up a coordinate in each round of the loop that
 //! binds one of its levels. `intersection` counts the steps of lists that one loop binds together.
@@ -414,9 +415,9 @@ impl OrderSearch<'_> {
 }
 
 /// Returns the number of loops outside of a fold that is computed in place: the loops of its free
-/// fields, if exactly these are outermost. `None` if other loops are outermost, if the fields that
-/// a scan runs along are not in their order, or if the fold only stores its argument. Other free
-/// fields may be between the fields of the scan.
+/// fields, if exactly these are outermost. `None` in three cases: other loops are outermost, the
+/// fields that a scan runs along are not in their order, or the fold only stores its argument.
+/// Other free fields may be between the fields of the scan.
 pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     if fold.is_stored() {
         return None;

@@ -63,8 +63,8 @@ pub(crate) fn order_loops(facts: &Facts, nest: &Nest) -> Option<PricedOrder> {
     order_loops_below(facts, nest, f64::INFINITY)
 }
 
-/// Returns the best loop order of a nest if it costs less than `limit`; the limit makes the search
-/// faster.
+/// Returns the best loop order of a nest if it costs less than `limit` or `limit` is infinite; a
+/// finite limit makes the search faster.
 pub(crate) fn order_loops_below(facts: &Facts, nest: &Nest, limit: f64) -> Option<PricedOrder> {
     with_search(facts, nest, FormatAssumption::Given, |search| search.run_or_store_folds(limit))
 }
@@ -190,8 +190,8 @@ pub(crate) struct PricedAccess<'t> {
     pub(crate) is_conjunct: bool,
     /// The loops that the subscripts of the access depend on.
     pub(crate) loops: Vec<usize>,
-    /// Cached levels that a loop binds, by the positions of the access's loops in the order and the
-    /// order's length.
+    /// Cached levels that a loop binds. The key has the positions of the access's loops in the
+    /// order, and the order's length.
     pub(crate) bound_levels: RefCell<FxHashMap<SmallVec<[u8; 8]>, Rc<BoundLevels>>>,
 }
 
@@ -213,8 +213,8 @@ impl<'t> OrderSearch<'t> {
         }
         for (k, field) in loops.iter().enumerate() {
             precedence.extend(problem.sizes.split(field).and_then(|b| position(&b.outer)).map(|outer| (outer, k)));
-            // A loop that several diagonals share is outside of the loops along each diagonal;
-            // inside, the loop would have the bounds of only one diagonal.
+            // A loop over a field that several diagonals share is outside of the loops over their
+            // other fields; inside, the loop would have the bounds of only one diagonal.
             if problem.sizes.skew(field).count() > 1 {
                 precedence
                     .extend(problem.sizes.skew(field).filter_map(|(_, other)| position(other)).map(|inner| (k, inner)));
@@ -428,7 +428,7 @@ impl<'t> OrderSearch<'t> {
         rounds
     }
 
-    /// Returns the number of runs per round of the outer loops; `None` for a loop without runs.
+    /// Returns the number of runs per round of the outer loops; `None` unless the loop folds runs.
     fn run_count(&self, k: usize) -> Option<f64> {
         let field = &self.loops[k];
         let folded = |op: &Op, fields: &[Field], value: &Term| {

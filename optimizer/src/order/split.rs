@@ -1,12 +1,13 @@
 //! Splits fields into blocks where tensors are stored in blocks, or read at quotients and
 //! remainders of fields.
 //!
-//! Input: a nest. Output: candidate nests, one for each choice of fields that are split into stored
-//! blocks, and a variant of it with splits at quotients and remainders, if there are any; the
-//! cheapest is taken. A split field `i` becomes `block * i.o + i.i` everywhere. Blocked accesses
-//! are then walked, and other accesses read at the coordinate `block * i.o + i.i`. Without the
-//! split, blocked accesses need an unblocked copy, and reads at `i / block` and `i mod block` (a
-//! reshape, a tile, a repeat, a Kronecker product) look up each coordinate.
+//! Input: a nest. Output: candidate nests, of which the cheapest is taken. There is one nest for
+//! each choice of fields that are split into stored blocks. If that nest reads at quotients or
+//! remainders, a variant of the nest splits the fields of these as well. A split field `i` becomes
+//! `block * i.o + i.i` everywhere. Blocked accesses are then walked, and other accesses read at the
+//! coordinate `block * i.o + i.i`. Without the split, blocked accesses need an unblocked copy, and
+//! reads at `i / block` and `i mod block` (a reshape, a tile, a repeat, a Kronecker product) look
+//! up each coordinate.
 
 use crate::term::sizes::{FieldSplit, Sizes};
 use crate::term::{ModeCoordinate, Nest, Node, Term};
@@ -15,8 +16,8 @@ use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType
 /// Largest number of choices of blocks.
 const MAX_CANDIDATES: usize = 16;
 
-/// Largest number of rounds of splits at quotients; a later round splits fields that result from an
-/// earlier one.
+/// Largest number of rounds of splits at quotients. A later round splits fields for quotients that
+/// contained another quotient before, including fields that an earlier round has introduced.
 const MAX_ROUNDS: usize = 4;
 
 /// Returns a nest for each choice of blocks, up to [`MAX_CANDIDATES`] choices. Their variants with

@@ -11,9 +11,10 @@ use crate::term::{ModeCoordinate, Node, Target};
 use crate::work::{Event, Work, cost::price};
 use redpoll_logic::Field;
 
-/// Ratio of the work with all folds stored to the work with each fold in place or stored, whichever
-/// costs less, below which all folds are stored. The work with stored folds is an estimate without
-/// the formats of the results, so the savings must be large.
+/// Ratio of two costs of a nest below which all its folds are stored. The first is the cost with
+/// all folds stored. The second is the cost with each fold either in place or stored, whichever is
+/// cheaper for this fold. The first is an estimate without the formats of the results, so the
+/// savings must be large.
 const MAX_STORED_RATIO: f64 = 0.1;
 
 /// Work of a nest without loops, in multiples of the price of a query, above which its folds are
@@ -22,7 +23,8 @@ const MAX_SERIAL_QUERIES: f64 = 40.0;
 
 impl OrderSearch<'_> {
     /// Returns the cheapest order below `limit`, with each fold in place or stored on its own. All
-    /// folds are stored if this is much cheaper, or if only then threads can share a long loop.
+    /// folds are stored if this is much cheaper, or if the nest is expensive and has no loops of
+    /// its own that threads could share.
     pub(crate) fn run_or_store_folds(&self, limit: f64) -> Option<PricedOrder> {
         let mut priced = self.run_or_store_cheaper_folds(limit)?;
         let is_long = priced.work.cost() > MAX_SERIAL_QUERIES * price(Event::Query);

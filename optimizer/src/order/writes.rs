@@ -1,5 +1,6 @@
-//! Counts the work of an output's writes: the writes into the output or a workspace, the flush of
-//! the workspace, and the allocation. Decides where a dense format costs less.
+//! Counts the work of an output: the values that are computed or folded, the writes into the output
+//! or a workspace, the flush of the workspace, and the allocation. Decides where a dense format
+//! costs less.
 
 use crate::access::fit::DenseExtent;
 use crate::order::lines::MIN_VISITED_FRACTION;
@@ -27,8 +28,8 @@ const WRITE_CACHES: [(Event, f64); 3] =
 pub(crate) struct Volume {
     /// Number of stored entries.
     stored: f64,
-    /// Set when the output is dense in any case, because its stored fraction is large and no format
-    /// is requested.
+    /// Set when the output is priced as dense without a comparison, because its stored fraction is
+    /// large and no format is requested.
     dense: bool,
     /// Operands that store exactly the coordinates of the output.
     patterns: Rc<[Read]>,
@@ -192,7 +193,8 @@ impl OrderSearch<'_> {
             }
             WriteMethod::Array => {
                 let extents = self.dense_extents(target, format, order);
-                // True if the innermost loop of the output moves between neighbors in memory.
+                // True if the innermost loop of the output moves between neighbors in memory, as is
+                // assumed where the extents are unknown.
                 let along = extents
                     .as_ref()
                     .is_none_or(|p| p.last().map(|level| level.loop_depth) == p.iter().map(|l| l.loop_depth).max());

@@ -25,8 +25,9 @@ enum StoredAt {
     Other,
 }
 
-/// Returns the operands that store exactly the coordinates of an output. Returns none for copies,
-/// scatters and outputs that drop computed fills, and if [`Subject::Layout`] is off.
+/// Returns the operands that store exactly the coordinates of an output. Returns none if
+/// [`Subject::Layout`] is off, and none for four kinds of outputs: copies, scatters, outputs that
+/// drop computed fills, and outputs with coordinates that the loops do not visit.
 pub(crate) fn find_patterns(facts: &Facts, target: &Target, sizes: &Sizes) -> Vec<Read> {
     let scatters = target.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_)));
     // Coordinates that the loops do not visit, off a diagonal or outside of a window, are not

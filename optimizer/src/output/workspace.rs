@@ -60,8 +60,8 @@ pub(crate) fn write_destination(
 
 /// Returns the number of outermost loops up to and including this level's loops, if these are next
 /// in the order and the coordinate ascends with them. A level whose fields are all bound has one
-/// coordinate per iteration of the bound loops. If this coordinate is a computed value, further
-/// loops inside would repeat the coordinate, so the result is `None`.
+/// coordinate per iteration of the bound loops. If this coordinate is a computed value, and there
+/// are loops inside, these would repeat the coordinate, so the result is `None`.
 fn next_depth(at: &ModeCoordinate, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
     let fields = at.fields();
     let count = fields.iter().filter(|f| !order[..depth].contains(f)).count();

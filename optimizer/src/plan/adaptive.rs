@@ -71,7 +71,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct AdaptivePlan {
     /// The plan.
-    pub physical: PhysicalPlan,
+    pub physical: Arc<PhysicalPlan>,
     /// The decisions and their reasons.
     pub report: Report,
     /// The nests of the Logic plan, in order.
@@ -109,7 +109,8 @@ impl AdaptivePlan {
         let is_read = |input: &Alias| facts.inputs().iter().any(|(alias, _)| alias == input);
         let ty = Arc::new(Parameter::input_type());
         physical.inputs.extend(parameters.into_iter().filter(|input| !is_read(input)).map(|input| (input, ty.clone())));
-        report.add_phase("physical plan", physical.to_string());
+        let physical = Arc::new(physical);
+        report.add_phase("physical plan", physical.clone());
         AdaptivePlan { physical, report, nests, steps, copies: state.copies }
     }
 
@@ -131,10 +132,10 @@ impl AdaptivePlan {
     }
 
     /// Replans the queries after the query with index `after`. `written` must list all written
-    /// tensors that are still available. Returns `None` when there are no such queries, when
-    /// [`OptimizerConfig::adaptivity`] is off, or when replanning does not pay: the sizes of the
-    /// query's outputs match the estimates, or no other plan is sufficiently cheaper. The
-    /// configuration and the statistics of inputs must be the same as for the original plan.
+    /// tensors that are still available. The configuration and the statistics of inputs must be the
+    /// same as for the original plan. Returns `None` in four cases: no query follows,
+    /// [`OptimizerConfig::adaptivity`] is off, the sizes of the query's outputs match the
+    /// estimates, or no other plan is sufficiently cheaper.
     ///
     /// # Errors
     /// Returns the errors of [`optimize`](crate::optimize()).
@@ -188,7 +189,8 @@ impl AdaptivePlan {
         outputs.filter_map(miscount).collect()
     }
 
-    /// Returns the planner after planning a query, with the true sizes of the written tensors.
+    /// Returns a planner that has planned the queries up to `after`, with the true sizes of the
+    /// written tensors. The caller sets the pending tasks and the next nest.
     fn planner_after<'a>(
         &self,
         after: usize,
@@ -196,7 +198,7 @@ impl AdaptivePlan {
         statistics: &'a Statistics<'a>,
         config: &'a OptimizerConfig,
     ) -> Planner<'a> {
-        let PhysicalPlan { inputs, queries, produces } = &self.physical;
+        let PhysicalPlan { inputs, queries, produces } = &*self.physical;
         let queries = &queries[..=after];
         let read: HashSet<&Alias> = queries.iter().flat_map(PhysicalQuery::accesses).map(|a| &a.tensor).collect();
         let inputs = inputs.iter().filter(|(alias, _)| read.contains(alias)).cloned().collect();

@@ -9,6 +9,8 @@ use crate::report::Report;
 use crate::term::Nest;
 use redpoll_logic::Plan;
 use redpoll_logic::statistics::Statistics;
+use std::fmt;
+use std::sync::Arc;
 
 /// The facts about tensors, the state of planning, and the report of the phases. A clone can
 /// continue with another plan.
@@ -24,13 +26,13 @@ impl<'a> Planner<'a> {
     /// Returns the planner for the nests of a plan.
     pub(crate) fn new(
         plan: &Plan,
-        nests: &[Nest],
+        nests: &Arc<[Nest]>,
         statistics: &'a Statistics<'a>,
         config: &'a OptimizerConfig,
     ) -> Planner<'a> {
         let mut report = Report::default();
-        report.add_phase("logic", plan.to_string());
-        report.add_phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
+        report.add_phase("logic", plan.clone());
+        report.add_phase("nests", NestsDisplay(nests.clone()));
         let facts = Facts::new(config, statistics, &plan.produces, Vec::new());
         let mut state = PlanState::new(nests);
         state.names.extend(plan.inputs());
@@ -63,5 +65,14 @@ impl<'a> Planner<'a> {
         let planned = plan(self);
         self.state.tasks.pop();
         planned
+    }
+}
+
+/// The text of nests, one after another.
+struct NestsDisplay(Arc<[Nest]>);
+
+impl fmt::Display for NestsDisplay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|nest| writeln!(f, "{nest}"))
     }
 }

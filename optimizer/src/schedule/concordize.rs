@@ -3,9 +3,10 @@
 //! [`discordant_reads`] finds these accesses and chooses the format of a copy for each; the caller
 //! plans the copies, one for each distinct (tensor, format), as queries of their own before the
 //! reader. [`concordize`] then replaces the accesses. The copy's format has the modes in the order
-//! in which the loops bind them. Its outermost level is dense when the pointers of such a level
-//! cost little, trailing dense modes (blocks, rows) stay dense, and the other levels are sparse
-//! lists. A copy of a dense tensor is dense.
+//! in which the loops bind them. Trailing dense modes (blocks, rows) stay dense, and the other
+//! levels are sparse lists, with one exception: the outermost level is dense if a list is inside
+//! it, and its dimension is not much larger than the number of stored entries. A copy of a dense
+//! tensor is dense.
 
 use crate::access::fit::{LevelUse, fit, storage_coordinates};
 use crate::facts::Facts;

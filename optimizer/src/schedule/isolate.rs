@@ -31,8 +31,8 @@ pub(crate) struct Schedule {
 /// Folds that are computed in one pass inside the outermost `depth` loops.
 #[derive(Clone, Debug)]
 pub(crate) struct FoldPass {
-    /// Number of loops around the pass: the outermost loops of the nest, or of the pass that
-    /// contains this one with the loops around it.
+    /// Number of loops around the pass, counted from the outermost one. They are loops of the nest,
+    /// followed by loops of the passes that contain this pass, if there are any.
     pub(crate) depth: usize,
     /// Number of loops around the initialization of the folds; less than `depth` for scans.
     pub(crate) start_depth: usize,
@@ -109,7 +109,7 @@ pub(crate) fn isolate(facts: &Facts, names: &mut Names, nest: &Nest, order: &[Fi
     })
 }
 
-/// The open loops around a term: the loops of the nest, or the loops of a pass and around this
+/// The open loops around a term: all loops of the nest, or the loops around a pass and those of the
 /// pass.
 struct LoopFrame {
     start: usize,

@@ -86,8 +86,8 @@ impl ModeCoordinate {
             }
         }
         // Other compositions are computed at run time: those of values, quotients and remainders,
-        // and affine ones that overflow. The latter wrap around; the coordinate of one of the
-        // composed maps is then out of bounds, so nothing is read there.
+        // and affine ones that overflow. Where an affine one wraps around, a coordinate of one of
+        // the composed maps is out of bounds, so nothing is read there.
         let mut sum = Term::coordinate(Affine { terms: Vec::new(), ..form.clone() });
         for (part, c) in parts {
             let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);

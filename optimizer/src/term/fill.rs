@@ -20,8 +20,8 @@ pub(crate) fn call_fill<'t>(
     {
         return (decided, false);
     }
-    // The constructors of plans reject an operator that faults on its fills. So if the operator of
-    // a term faults here, the result never takes its fill, and any value will do.
+    // The constructors of plans reject an operator that faults on the fills of its arguments. So if
+    // the operator of a term faults here, the result never takes its fill, and any value will do.
     (op.eval_in(&fills, mode).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
 }
 

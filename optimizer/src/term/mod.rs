@@ -6,9 +6,9 @@
 //!
 //! Terms are simplified as they are built. A term has a fill: its value wherever every access
 //! returns the fill of its tensor and every coordinate is 0. A scan has no such value, so its fill
-//! is meaningless. No value of a tensor that stores every coordinate counts as its fill. If some
-//! arguments of an operator never take their fill, and the fills of the other arguments decide the
-//! result, this result is the fill of the call.
+//! is meaningless. A term is full if none of its values counts as its fill, as for an access to a
+//! tensor that stores every coordinate. If some arguments of an operator are full, and the fills of
+//! the other arguments decide the result, this result is the fill of the call.
 
 mod coordinate;
 pub(crate) mod divide;
@@ -275,8 +275,8 @@ impl Term {
         }
     }
 
-    /// Replaces every field: in coordinates by the coordinate that `with` returns, in the lists of
-    /// a fold by the fields that `bound` returns. The fields that a temporary reduces remain.
+    /// Replaces every field. In coordinates, `with` returns the replacement; in the field lists of
+    /// folds, `bound` does. The fields that a temporary and the folds inside it reduce remain.
     pub(crate) fn rebind(
         &self,
         with: &dyn Fn(&Field) -> ModeCoordinate,
@@ -475,8 +475,8 @@ impl Fold {
         self.fields.is_empty() && !self.is_scan()
     }
 
-    /// Substitutes free fields. Fields of a scan may only be replaced by fields; see
-    /// [`Term::scans_along`].
+    /// Substitutes free fields. The fields that a scan runs along may only be replaced by fields;
+    /// see [`Term::scans_along`].
     fn substitute(&self, with: &dyn Fn(&Field) -> ModeCoordinate, mode: FloatMode) -> Fold {
         let inner = |f: &Field| if self.fields.contains(f) { ModeCoordinate::field(f) } else { with(f) };
         let along = self.along.iter().map(|f| inner(f).as_field().expect("a scan runs along fields").clone());

@@ -80,7 +80,8 @@ impl Sizes {
         self.get(a) == self.get(b) && !is_split && (a == b || skew(a).eq(skew(b)))
     }
 
-    /// Iterates over the skews that contain the field, each with its other part.
+    /// Iterates over the skews in which the field is the diagonal or the coordinate along it, each
+    /// with the other of these two parts.
     pub(crate) fn skew(&self, field: &Field) -> impl Iterator<Item = (&FieldSkew, &Field)> {
         self.skews.iter().filter_map(move |s| {
             let other = if s.diagonal == *field { Some(&s.along) } else { None };
@@ -88,7 +89,7 @@ impl Sizes {
         })
     }
 
-    /// Returns the skew whose field equals `form`.
+    /// Returns the skew whose replaced field equals `form`.
     fn as_skew(&self, form: &Affine) -> Option<&FieldSkew> {
         let matches = |s: &&FieldSkew| {
             let parts = form.coefficient(&s.diagonal) == 1 && form.coefficient(&s.along) == 1;
@@ -128,8 +129,8 @@ impl Sizes {
         self.splits.get(inner)
     }
 
-    /// Returns whether the field is a part neither of a split, whose last block may be partial, nor
-    /// of a skew.
+    /// Returns whether the field is part of no split and of no skew. A loop over a part does not
+    /// always take all values of the part, for example in a partial last block.
     pub(crate) fn is_whole(&self, field: &Field) -> bool {
         let part = self.splits.contains_key(field) || self.splits.values().any(|b| b.outer == *field);
         !part && self.skew(field).next().is_none()

@@ -6,14 +6,15 @@ use redpoll_logic::{Affine, Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers the bound fields of a fold and of the folds inside it. Folds that are equal up to the
-/// names of these fields become equal terms if the fields have equal sizes and are no parts of
-/// blocks or diagonals; such parts keep their names.
+/// names of these fields become equal terms if the fields have equal sizes, and none is the inner
+/// field of a block or a part of a diagonal. The new name of such a field contains its old name.
 pub(crate) fn canonicalize(fold: &Fold, sizes: &Sizes, mode: FloatMode) -> Fold {
     number_fields(fold, 0, sizes, mode)
 }
 
 fn number_fields(fold: &Fold, depth: usize, sizes: &Sizes, mode: FloatMode) -> Fold {
-    // Loops over parts of blocks and diagonals are the same only if they loop over the same field.
+    // Two loops over inner fields of blocks or parts of diagonals are the same only if they are
+    // over the same field.
     let name = |k: usize| {
         let field = &fold.fields[k];
         Field::from(match sizes.get(field) {

@@ -1,14 +1,14 @@
 //! The constants of the cost model, in units of one step along a list of coordinates.
 //!
 //! `cargo run --release -p redpoll-bench --bin calibrate` measures the prices of events with the
-//! kernels of the optimizing tier. With `--layouts FILE`, it also fits the prices to times that the
-//! benchmark `layouts` has written to a file, of workloads over generated inputs. The prices below
-//! started from such a fit and were then compared with measurements of `layouts` on other machines,
-//! real inputs included. Write misses, loop ends and aliased reads became events later; until then,
-//! the prices of misses, loop starts and steps included them. The prices of all these events were
-//! set by hand, to improve the chosen plans and the ranking of plans by cost. All measurements are
-//! from virtual machines on server processors (x86-64, two cores), where a step takes 0.4 to 0.5
-//! ns.
+//! kernels of the optimizing tier. With `--layouts FILE`, it also fits the prices to the times of
+//! workloads over generated inputs, which the benchmark `layouts` has written to the file. The
+//! prices below started from such a fit and were then compared with measurements of `layouts` on
+//! other machines, real inputs included. Write misses, loop ends and aliased reads became events
+//! later; until then, the prices of misses, loop starts and steps included them. The prices of all
+//! these events were set by hand, to improve the chosen plans and the ranking of plans by cost. All
+//! measurements are from virtual machines on server processors (x86-64, two cores), where a step
+//! takes 0.4 to 0.5 ns.
 
 use super::events::Event;
 use redpoll_logic::{LevelKind, Lookup, WalkStep, WriteMethod};
@@ -104,9 +104,9 @@ pub(crate) const GALLOP_RATIO: f64 = 8.0;
 /// because the loops outside bound the cost of filling, whereas the rounds of a loop inside joins
 /// are underestimated more often, and by more, than overestimated.
 pub(crate) const WORKSPACE_RISK: f64 = 4.0;
-/// Largest dimension of a byte-map workspace. Above this limit, a sparse level of a workspace for
-/// writes is a hash table, as is each sparse level inside another level; fibers that are read are
-/// not cached.
+/// Largest dimension of a byte-map workspace. A larger sparse level of a workspace for writes is a
+/// hash table, and the fibers of a larger list are not cached for reads. A sparse level inside
+/// another level of a workspace is a hash table at any dimension.
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// Largest number of coordinates of a scattered output that is dense at any density.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;

@@ -38,7 +38,8 @@ pub enum Event {
     Merge,
     /// A step along the shortest of several lists while the longest one is galloped, times the
     /// base-2 logarithm of 1 plus the ratio of their lengths. A search for the next given
-    /// coordinate in a list counts as several such steps.
+    /// coordinate in a list counts as a number of such steps that grows with the logarithm of the
+    /// distance.
     Gallop,
     /// A lookup of a given coordinate in a dense level.
     FollowDense,
@@ -54,7 +55,8 @@ pub enum Event {
     CloseMiss,
     /// An access that misses the caches next to the core.
     NearMiss,
-    /// An access that misses all caches.
+    /// An access that misses all caches, or a write that waits for the previous write because their
+    /// addresses alias.
     FarMiss,
     /// A read at an address that aliases the previous one: the two addresses differ by a multiple
     /// of 4096 bytes and share a cache set.
@@ -93,7 +95,8 @@ pub enum Event {
     Stream,
     /// Eight bytes that are read in order and miss the caches next to the core.
     StreamNear,
-    /// A stored entry that is converted into another storage order, for each level but one.
+    /// A stored entry that is converted into another storage order, counted once for each level but
+    /// the outermost one, and once for a vector.
     Reorder,
 }
 

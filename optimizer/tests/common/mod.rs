@@ -59,8 +59,8 @@ pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) ->
     }
 }
 
-/// Returns a tensor of small integers, determined by the seed. About a third of its coordinates are
-/// stored, or all if its format is dense.
+/// Returns a tensor that the seed determines. About a third of its values are small integers, or
+/// all if its format is dense; the other values are fills. A tensor of structs has only fills.
 pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = move || {
@@ -119,7 +119,7 @@ pub(crate) fn counts(inputs: &[InputSpec]) -> InputStatistics {
 }
 
 /// Asserts that the physical plan is valid, and that the physical plan and the Logic plan have
-/// equal results on several data sets.
+/// equal results on several data sets, up to the error bounds.
 pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[InputSpec], mode: FloatMode) {
     verify(physical).unwrap_or_else(|e| panic!("{e}\n{physical}"));
     for seed in 1..4 {

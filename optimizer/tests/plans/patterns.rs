@@ -70,9 +70,9 @@ fn sampled_products_and_maps_of_values_share_levels() {
     check(twice, &[a, x], "(dense sparse-list) of A, (dense sparse-list) of B");
 }
 
-/// Outputs that store fewer or more coordinates than an operand, have a requested format that
-/// differs from the operand's, or have an operand with runs, have levels of their own. So have all
-/// outputs without [`Subject::Layout`].
+/// An output has levels of its own in four cases: it stores fewer or more coordinates than the
+/// operands, its requested format differs from the operand's, the operand has runs, or
+/// [`Subject::Layout`] is off.
 #[test]
 fn other_outputs_have_levels_of_their_own() {
     let [a, x] = scaled(Format::csr());

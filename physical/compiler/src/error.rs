@@ -25,8 +25,9 @@ pub enum Error {
         /// The fault; in most cases the expected and the found text.
         message: String,
     },
-    /// The interpreter of Assembly found a fault of the function, or reached its limit of rounds.
-    /// The fault of lowering, or of the author of a hand-written function.
+    /// The interpreter of Assembly found a fault, or exceeded its limit of rounds. The caller's
+    /// fault if an input of `bool` has other bytes or the limit is too low; otherwise the fault of
+    /// lowering, or of the author of a hand-written function.
     #[error("interpreting assembly: {0}")]
     Interp(#[from] InterpFault),
     /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.

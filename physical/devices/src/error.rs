@@ -10,8 +10,8 @@ pub enum Error {
     /// The interpreter of grids found a fault in a grid, such as a race. A bug of the mapping.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::GridFault),
-    /// A CUDA device, or a library that the device needs, is missing, too old, or fails to start.
-    /// Nobody's fault; the CPU needs neither.
+    /// A CUDA device, or a library that the device needs, is missing, too old, or fails to start;
+    /// or this build lacks the feature `cuda`. Nobody's fault; the CPU needs none of these.
     #[error("CUDA device {ordinal} cannot be used: {reason}; run on the CPU, or remove this cause")]
     NoDevice {
         /// The number of the device.

@@ -1,4 +1,5 @@
-//! Private folders and files of this user, and checks that files and folders belong to this user.
+//! Private folders and files of this user, the folder of the user's caches, and checks that files
+//! and folders belong to this user.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

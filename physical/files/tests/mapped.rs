@@ -1,5 +1,5 @@
-//! Tests of mapped files: the process keeps running when another program truncates or changes the
-//! file, and checks report the change. Faults of other mappings end the process.
+//! Tests of mapped files: the process keeps running when a mapped file is truncated or changed, and
+//! checks report the change. Faults of other mappings end the process.
 #![cfg(target_os = "linux")]
 
 use redpoll_files::{FileChange, MappedFile};

@@ -71,7 +71,8 @@ pub(crate) struct CodeRef {
 
 impl CodeRef {
     /// Returns a kernel with the code, or `None` if the code was freed. The caller guarantees that
-    /// the code was compiled for a signature that differs from `signature` in names only.
+    /// the code was compiled for a signature that differs from `signature` only in names and in the
+    /// fills of buffers.
     pub(crate) fn kernel(&self, signature: Arc<Signature>) -> Option<CompiledKernel> {
         Some(CompiledKernel::new(self.entry, signature, self.code.upgrade()?))
     }

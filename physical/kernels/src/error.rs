@@ -64,10 +64,10 @@ pub enum Error {
         /// The message of the system.
         message: String,
     },
-    /// An edited text of kernels was made for other kernels. The fault of the user who passes the
-    /// text.
+    /// An edited text of kernels was made for other kernels, or for another calling convention. The
+    /// fault of the user who passes the text.
     #[error(
-        "the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump the kernels again and edit that text"
+        "the edited kernels were made for other buffers or parameters, or for another calling convention (line `{0}` is missing); dump the kernels again and edit that text"
     )]
     InterfaceMismatch(String),
     /// A kernel returned a number that is not a [`Status`](redpoll_storage::Status). The fault of

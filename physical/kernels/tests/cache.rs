@@ -73,12 +73,13 @@ fn eight_processes_share_a_cache() {
     assert!(warm.contains("disk 1 compiled 0"), "{warm}");
 }
 
-/// A process that is killed while its compiler runs leaves no incomplete entry.
+/// A process that is killed while it fills the cache leaves no incomplete entry.
 #[test]
 fn a_killed_process_leaves_no_entry() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = start(folder.path());
-    // The compilation has begun once the folder is no longer empty.
+    // The folder is no longer empty once the child writes the note on its compiler, right before it
+    // compiles.
     while std::fs::read_dir(folder.path()).unwrap().next().is_none() {
         std::thread::yield_now();
         assert!(child.try_wait().unwrap().is_none(), "the child ended without creating a file");

@@ -20,8 +20,8 @@ pub(crate) struct ConvertedCopies(Mutex<Vec<ConvertedCopy>>);
 /// A copy of a tensor, or the record of its first conversion to a format.
 struct ConvertedCopy {
     format: Format,
-    /// The time of the first conversion, or of the last search for a copy after it, by the clock of
-    /// [`next_time`].
+    /// The time of the first conversion, or of the last search for the copy since then. Times are
+    /// numbers of [`next_time`].
     last_read: u64,
     /// `None` after the first conversion, and after an eviction.
     tensor: Option<Tensor>,

@@ -52,7 +52,7 @@ pub enum Error {
         plural(*.count as u64, "at", "the first at")
     )]
     DuplicateCoordinates {
-        /// The first repeated coordinates, in storage order.
+        /// The tensor coordinates of the first repetition in storage order.
         coordinates: Vec<u64>,
         /// The number of entries minus the number of distinct coordinates.
         count: usize,
@@ -107,7 +107,7 @@ pub enum Error {
         bytes: usize,
     },
     /// The positions of a level exceed `i64::MAX`. The fault of the dimensions or the format.
-    #[error("{parents} fibers of dimension {dimension} exceed the {max} positions of a full level; use a sparse level", max = i64::MAX)]
+    #[error("{parents} fibers of dimension {dimension} exceed the {max} positions of a level; use a sparse-list level", max = i64::MAX)]
     TooManyPositions {
         /// The number of fibers.
         parents: u64,

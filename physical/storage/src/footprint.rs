@@ -3,7 +3,8 @@
 //!
 //! The arrays of levels are built, so their numbers of bytes are exact for every kind. Values are
 //! counted and not built, since a format that stores fill values may have many more values than the
-//! tensor has entries. A format whose arrays would be disproportionately large is not measured.
+//! tensor has entries. A format with an array that could have more than `MAX_ELEMENTS` elements is
+//! not measured.
 
 use super::assemble::assemble_levels;
 use super::structure::{Structure, row_major};
@@ -81,8 +82,9 @@ impl Survey {
         for (format, dimension) in ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)) {
             let (traits, full) = (format.kind.traits(), parents.saturating_mul(dimension));
             // A level of entries or runs has at most `elements` positions: each entry, the gap
-            // before it, and a gap at the end of each fiber. Arrays of other levels have at most
-            // one element for each coordinate below each parent.
+            // before it, and a gap at the end of each fiber. The arrays of a band have about one
+            // element for each parent. Arrays of other levels have at most one element for each
+            // coordinate below each parent.
             let listed = traits.explicit && traits.compact || traits.runs;
             let elements = parents.saturating_add(entries);
             max = max.max(match level(format.kind).arrays() {

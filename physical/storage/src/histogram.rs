@@ -1,4 +1,4 @@
-//! Iteration over entries, and histograms of coordinates by degree and of runs and blocks by
+//! Iteration over entries; histograms of coordinates by degree; histograms of runs and blocks by
 //! length.
 
 use super::Tensor;

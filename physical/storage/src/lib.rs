@@ -2,11 +2,11 @@
 //!
 //! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of
 //! values for each primitive of the dtype (none for a pattern leaf). The file of a level kind in
-//! [`levels`] defines the meaning of its arrays. The other modules handle whole tensors:
-//! construction, triples, conversion, text, exchange with Arrow, statistics.
+//! [`levels`] defines the meaning of its arrays. Most other modules handle whole tensors:
+//! construction, triples, conversion, iteration, text, exchange with Arrow, statistics.
 //!
-//! The crate also defines the accounts to which memory is charged ([`MemoryBudget`]), and the
-//! outcomes of calls of kernels ([`Status`]).
+//! The crate also defines arrays on devices and in files, the accounts to which memory is charged
+//! ([`MemoryBudget`]), and the outcomes of calls of kernels ([`Status`]).
 
 mod array;
 mod assemble;

@@ -110,8 +110,8 @@ impl Tensor {
     }
 
     /// Returns the number of distinct coordinates of the stored elements, including padding, in
-    /// some storage modes. `None` if the product of their dimensions overflows, if runs are too
-    /// long to be counted, or if the levels cannot be fetched.
+    /// some storage modes. Returns `None` if the levels cannot be fetched. May return `None` if the
+    /// product of the dimensions of these modes overflows, or if runs are too long to be counted.
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
         self.fetch_levels().ok()?;
         if let Some(counts) = self.counts(modes) {
@@ -191,9 +191,9 @@ impl Tensor {
                 true => self.count_below(0, 0..1, &mut by_mode),
                 false => self.element_count(),
             };
-            // If the last level stores runs, `count_below` stores, in place of the counts of its
-            // mode, the differences between the counts of adjacent coordinates. The counts are the
-            // prefix sums of these differences.
+            // If the last level stores runs, `count_below` gives the differences between the counts
+            // of adjacent coordinates of the last mode. The counts are the prefix sums of these
+            // differences.
             if let Some(Some(counts)) = by_mode.last_mut().filter(|_| self.last_runs().is_some()) {
                 let mut sum = 0u32;
                 counts.iter_mut().for_each(|count| {

@@ -56,7 +56,7 @@ impl MemoryBudget {
     }
 
     /// Adds buffers to evict before a charge is refused. Buffers that were added earlier are
-    /// evicted first.
+    /// evicted first. A charge that exceeds the whole limit evicts nothing.
     pub fn evict_from(&self, evictable: Weak<dyn Evictable>) {
         self.evictable.lock().unwrap_or_else(PoisonError::into_inner).push(evictable);
     }

@@ -27,13 +27,13 @@ enum CountMethod<'a> {
 }
 
 impl<'a> PositionCounter<'a> {
-    /// Prepares queries by the first `given` storage coordinates.
+    /// Prepares queries that give the first `given` storage coordinates of an element, or fewer.
     pub fn of(tensor: &'a Tensor, given: usize) -> PositionCounter<'a> {
         PositionCounter::of_fibers(tensor, 0..given)
     }
 
-    /// Prepares queries within fibers by the storage coordinates of `modes`. A fiber is identified
-    /// by its position in the level above these modes.
+    /// Prepares queries that give a fiber and the storage coordinates of an element in `modes`. A
+    /// fiber is identified by its position in the level above these modes.
     pub fn of_fibers(tensor: &'a Tensor, modes: Range<usize>) -> PositionCounter<'a> {
         let mut levels = Vec::new();
         for k in modes.start..tensor.ty().format.levels.len() {
@@ -60,9 +60,9 @@ impl<'a> PositionCounter<'a> {
 
     /// Returns the number of innermost positions before an element. `coordinates` are the first
     /// storage coordinates of the element, at most the number given to [`PositionCounter::of`]. A
-    /// fiber of a level whose arrays do not give positions counts as one position; if the first
-    /// level is such a level, or an unordered list, each of its coordinates counts as one position.
-    /// The number does not decrease if a coordinate grows.
+    /// fiber of a level whose arrays do not give positions counts as one position. If the first
+    /// level is such a level, a singleton or an unordered list, each coordinate of this level
+    /// counts as one position. The number does not decrease if a coordinate grows.
     pub fn count_before(&self, coordinates: &[u64]) -> u64 {
         self.count_before_in(0, coordinates)
     }

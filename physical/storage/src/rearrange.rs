@@ -16,9 +16,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Converts a tensor to type `ty`; `None` if the elements cannot be rearranged (see
-/// `can_rearrange`), or positions are not in storage order. Elements that differ only in the last
-/// `in_order` modes are already sorted.
+/// Converts a tensor to type `ty`. Returns `None` in three cases: positions do not match the stored
+/// elements one to one, the elements cannot be rearranged (see `can_rearrange`), or positions are
+/// not in storage order. Elements that differ only in the last `in_order` modes are already sorted.
 pub(super) fn rearrange(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
     let (old, new) = (&tensor.ty.format, &ty.format);
     let Some(n) = tensor.exact_positions().filter(|n| can_rearrange(&tensor.ty, new, *n)) else { return Ok(None) };
@@ -107,7 +107,7 @@ fn build_leaf(
 impl Tensor {
     /// Returns the coordinates of all `n` stored elements, one list for each level, in storage
     /// order. No level may have runs, and dimensions must be at most 2^32. Returns `None` if
-    /// positions are in another order, as in a hash table.
+    /// positions are in another order, as they may be in a hash table.
     pub(super) fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
         let levels = &self.ty.format.levels;
         let mut columns: Vec<Vec<u32>> = Vec::with_capacity(levels.len());

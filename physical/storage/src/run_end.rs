@@ -2,8 +2,8 @@
 //!
 //! Both encodings store the exclusive end and the value of each run, so most arrays are shared
 //! without copies. Ends of 16 bits are widened, and the ends of a slice are rebased to its start.
-//! Mapped values are copied, and so are values with NULLs, and booleans, which Arrow packs into
-//! bits.
+//! Mapped arrays are copied. Values with NULLs are copied too, and so are booleans, which Arrow
+//! packs into bits.
 
 use super::exchange::{dtype_of_arrow, export, import_values, zero_of};
 use super::{Array, NullPolicy, Tensor, convert};

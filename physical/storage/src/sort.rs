@@ -4,8 +4,10 @@
 //! entry's number in the lowest bits. Keys are radix-sorted from the least significant digit: each
 //! pass reads the keys in order and distributes them into so few buckets that the ends of the
 //! buckets stay in cache. A comparison sort is used instead for few entries, and for entries of
-//! [`sort_entries`] whose keys would exceed 128 bits. The sort is stable, so modes by which entries
-//! are sorted already, such as the last modes of a transposition, need no pass.
+//! [`sort_entries`] whose keys would exceed 128 bits. [`order_of_keys`] sorts such entries in
+//! several parts instead, and sorts by a single short mode without packing. The sort is stable, so
+//! modes by which entries are sorted already, such as the last modes of a transposition, need no
+//! pass.
 
 use super::array::{filled_vec, reserved_vec};
 use crate::Error;

@@ -1,8 +1,8 @@
 //! The structure of a tensor: runs, blocks, bands, diagonals, symmetry, sizes of fibers.
 //!
-//! All numbers come from one pass over the entries in row-major order, where fibers are those of
-//! the last mode; symmetry needs a second pass. The numbers suggest formats for a tensor;
-//! [`super::footprint`] measures the bytes of formats.
+//! All numbers come from a few passes over the entries in row-major order. Fibers are those of the
+//! last mode. The numbers suggest formats for a tensor; [`super::footprint`] measures the bytes of
+//! formats.
 
 use super::sort::sort_entries;
 use super::{Tensor, Triples};
@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The structure of a tensor's entries. Entries are the stored elements. Elements with the fill
 /// value do not count if the last level is dense, a band or run-length, since such a level also
-/// stores coordinates that were not written.
+/// stores coordinates that were not written. They do not count in a tensor of rank 0 either.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Structure {
     /// The number of entries.
@@ -88,7 +88,8 @@ fn mean(entries: u64, among: u64) -> f64 {
 }
 
 impl Tensor {
-    /// Returns the structure of the tensor. A tensor of rank 0 is one fiber of one element.
+    /// Returns the structure of the tensor. A tensor of rank 0 has one fiber, with at most one
+    /// entry.
     ///
     /// # Errors
     /// Those of [`Tensor::to_triples`].

@@ -117,9 +117,9 @@ impl Tensor {
     }
 }
 
-/// Returns the entries in storage order with duplicates combined, without entries that a pattern
-/// leaf cannot store, and the number of duplicates. Entries that are equal in all storage modes
-/// except the last `in_order` must already be sorted by these last modes.
+/// Returns the entries in storage order, and the number of duplicates. Duplicates are combined, and
+/// entries that a pattern leaf cannot store are dropped. Entries that are equal in all storage
+/// modes except the last `in_order` must already be sorted by these last modes.
 pub(super) fn sorted_entries<'a>(
     ty: &TensorType,
     triples: &'a Triples,

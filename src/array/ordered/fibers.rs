@@ -1,4 +1,5 @@
-//! The stored values of a tensor, fiber by fiber along some of its modes.
+//! The values of a tensor that differ from its fill value, in fibers along some modes or in any
+//! order; also the construction of results from such values.
 
 use super::sort::SortOrder;
 use super::value::{OrderedValue, match_prim};

@@ -13,7 +13,7 @@ impl Array {
     /// the mask must be a prefix of the shape of the array; the remaining modes of the array are
     /// kept. The mask is computed immediately, because the shape of the result depends on the
     /// values of the mask. The elements are computed lazily, unless the array is stored and the
-    /// mask stores the same coordinates, as in `a.select(&a.greater(5))`.
+    /// computed mask shares the arrays of its levels, as in `a.select(&a.greater(5))`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -42,8 +42,9 @@ impl Array {
         self.slice(indices).check()
     }
 
-    /// Returns the elements at which a mask is true, if the array is stored, and the mask is stored
-    /// at the same coordinates. Returns `None` otherwise, and if the modes are named.
+    /// Returns the elements at which a mask is true, if the array is stored and
+    /// [`Tensor::values_where`] accepts the mask. Returns `None` otherwise, and if the modes are
+    /// named.
     fn select_stored(&self, mask: &Tensor) -> Result<Option<Tensor>, Error> {
         let state = self.state()?;
         let Some(tensor) = stored_tensor(self.session(), &state)?.filter(|_| state.style == ModeStyle::Positional)

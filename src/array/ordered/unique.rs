@@ -77,7 +77,7 @@ impl Array {
     /// The errors of [`Array::unique`].
     #[track_caller]
     pub fn unique_values(&self) -> Result<Array, Error> {
-        Ok(self.unique_counts()?.0)
+        Ok(self.counts_of("unique_values")?.0)
     }
 
     /// Returns the distinct values like [`Array::unique_values`], and the number of elements for
@@ -95,7 +95,13 @@ impl Array {
     /// The errors of [`Array::unique`].
     #[track_caller]
     pub fn unique_counts(&self) -> Result<(Array, Array), Error> {
-        let (tensor, _) = self.collect_along("unique", &(..).into())?;
+        self.counts_of("unique_counts")
+    }
+
+    /// Returns the distinct values and their counts for the given operation.
+    #[track_caller]
+    fn counts_of(&self, operation: &'static str) -> Result<(Array, Array), Error> {
+        let (tensor, _) = self.collect_along(operation, &(..).into())?;
         let (values, counts) = match_prim!(prim_of(&tensor), T => counted::<T>(StoredValues::of(&tensor)?)?);
         Ok((self.vector_of(values)?, self.vector_of(Buffer::from_vec(counts))?))
     }

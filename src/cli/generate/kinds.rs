@@ -47,7 +47,7 @@ pub(super) struct RmatArgs {
         value_parser = real
     )]
     probabilities: Vec<f64>,
-    /// The largest noise added to the probabilities; it is drawn for each level of the recursion
+    /// The bound of the noise in the probabilities, drawn once for each level of the recursion
     #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = real)]
     noise: f64,
     /// Store both directions of each edge, without self-loops
@@ -111,7 +111,7 @@ pub(super) struct BandedArgs {
     /// The number of diagonals above the main one
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>)]
     above: u64,
-    /// The fraction of the band that is filled, apart from the main diagonal
+    /// The probability of an entry at each coordinate of the band; the main diagonal is always full
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = real)]
     density: f64,
 }

@@ -1,4 +1,4 @@
-//! `redpoll generate`: generates data of any size, reproducible by a seed on every machine.
+//! `redpoll generate`: generates data; equal options and seeds give equal data on every machine.
 
 mod kinds;
 

@@ -35,7 +35,7 @@ pub(super) fn collect(source: &str, prepared: &Prepared, profile: Option<&Profil
             peak_bytes: profile.peak_bytes as u64,
         }),
         queries,
-        plans: phases.iter().map(|p| Section { title: p.name.to_owned(), text: p.plan.clone() }).collect(),
+        plans: phases.iter().map(|p| Section { title: p.name.to_owned(), text: p.plan.to_string() }).collect(),
     })
 }
 

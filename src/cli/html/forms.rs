@@ -1,4 +1,5 @@
-//! The forms of each query: readable C, Notation, Assembly, and the code of both tiers and of CUDA.
+//! The forms of each query: readable C, Notation, its normal form, Assembly, the Cranelift IR of
+//! the instant tier, the C of the optimizing tier, grids, and CUDA.
 
 use crate::compiler::{assembly, notation};
 use crate::engine::{Stage, StageLoops};
@@ -15,7 +16,7 @@ pub(super) struct QueryForms {
     pub(super) reads: Vec<Alias>,
     /// The tensors that the query writes.
     pub(super) writes: Vec<Alias>,
-    /// The forms; none for a conversion of storage.
+    /// The forms; none for a conversion of storage without a schedule.
     pub(super) forms: Vec<Section>,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Edge {
 }
 
 impl Graph {
-    /// Returns the graph of queries. Tensors in `produces` are results.
+    /// Returns the graph of queries. A written tensor is a result if `produces` contains its name.
     pub(super) fn of(queries: &[QueryPart], produces: &[String]) -> Graph {
         let mut graph = Graph::default();
         let mut tensors: Vec<(&str, usize)> = Vec::new();

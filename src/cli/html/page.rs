@@ -61,11 +61,11 @@ pub(super) struct QueryPart {
 pub(super) struct Decisions {
     /// The reason why the optimizer added the query; `None` for a query of the plan.
     pub(super) origin: Option<&'static str>,
-    /// The loops, outermost first; empty for a conversion of storage or a single value.
+    /// The loops, outermost first; empty for a conversion of storage and for a query without loops.
     pub(super) loops: Vec<String>,
     /// Set when the query only converts storage.
     pub(super) is_conversion: bool,
-    /// The estimated cost, in steps along a list.
+    /// The estimated cost; a step along a list costs 1.
     pub(super) cost: f64,
     /// The cheapest of the rejected loop orders, with their costs.
     pub(super) rejected: Vec<(String, f64)>,

@@ -1,4 +1,5 @@
-//! Tests that pages are well-formed, and that markup in the texts of users is escaped.
+//! Tests of pages: they are well-formed, markup in the texts of users is escaped, and pages of real
+//! plans and programs show every query.
 
 use super::collect::collect;
 use super::forms::query_forms;
@@ -12,7 +13,7 @@ use quick_xml::events::{BytesStart, Event};
 use std::path::Path;
 use std::time::Duration;
 
-/// Elements without an end tag in HTML.
+/// The elements of a page that have no end tag in HTML.
 const VOID: [&str; 1] = ["meta"];
 
 /// The elements of a page with their attributes.
@@ -73,7 +74,8 @@ fn closed(page: &str) -> String {
     page.lines().map(close).collect::<Vec<_>>().join("\n")
 }
 
-/// Asserts that a page is well-formed, loads no other files, and has no broken links.
+/// Asserts that a page is well-formed, loads no other files, and has no repeated ids and no broken
+/// links.
 fn check(page: &str) -> Elements {
     let elements = Elements::of(&closed(page));
     let ids = elements.values("id");
@@ -183,7 +185,7 @@ fn prepared(source: &str, tables: &[&str]) -> Prepared {
 }
 
 /// Asserts that the pages of real plans and programs show every query, and that the pages of plans
-/// that have run also show the code of each query.
+/// that have run also show the title of each form of each query.
 #[test]
 fn pages_of_real_plans() {
     let file = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

@@ -40,7 +40,8 @@ struct CountAxis {
 }
 
 impl CountAxis {
-    /// Creates an axis, which is logarithmic if the counts differ by a factor of 100 or more.
+    /// Creates an axis, which is logarithmic if the counts above 0 differ by a factor of 100 or
+    /// more.
     fn new(counts: &[Vec<u64>], pixels: u32) -> CountAxis {
         let all = || counts.iter().flatten().copied().filter(|count| *count > 0);
         let (least, most) = (all().min().unwrap_or(1), all().max().unwrap_or(1));

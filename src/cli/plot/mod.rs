@@ -2,7 +2,7 @@
 //!
 //! `pattern.rs` draws the entries at their coordinates, and `bars.rs` draws histograms over the
 //! bins of `bins.rs`. Both draw a scene of rectangles, texts and images (`scene.rs`) with axes
-//! (`axis.rs`). `svg.rs` and `png.rs` write the scene to a file; `font.rs` draws the texts of
+//! (`axis.rs`). `svg.rs` and `png.rs` encode the scene as a file; `font.rs` draws the texts of PNG
 //! images.
 
 mod axis;

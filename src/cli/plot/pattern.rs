@@ -9,7 +9,7 @@ use indicatif::HumanCount;
 /// The two modes of a pattern. A vector has one row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PatternModes {
-    /// The mode from top to bottom; `None` for the only row of a vector.
+    /// The mode from top to bottom; `None` if the pattern has a single row, as for a vector.
     pub(super) vertical: Option<usize>,
     /// The mode from left to right; `None` for the only column of a scalar.
     pub(super) horizontal: Option<usize>,
@@ -17,7 +17,7 @@ pub(super) struct PatternModes {
 
 impl PatternModes {
     /// Returns the titles of the axes: `row` and `column` for a matrix that is not transposed,
-    /// otherwise the numbers of the modes.
+    /// otherwise the numbers of the modes. The title of an axis without a mode is empty.
     fn titles(self, rank: usize) -> [String; 2] {
         if rank == 2 && self == (PatternModes { vertical: Some(0), horizontal: Some(1) }) {
             return ["row", "column"].map(str::to_owned);
@@ -167,7 +167,7 @@ fn raster(cells: &CellCounts, axes: [PatternAxis; 2]) -> Raster {
     raster
 }
 
-/// Returns the shade of a number of entries, by its logarithm.
+/// Returns the shade of a number of entries, by its logarithm; the darkest shade if `most` is 1.
 fn shade(count: u64, most: u64) -> Colour {
     let part = if most > 1 { (count as f64).ln() / (most as f64).ln() } else { 1.0 };
     let mix = |k: usize| {

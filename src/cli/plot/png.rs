@@ -32,7 +32,8 @@ pub(super) fn paint(scene: &Scene) -> Raster {
 /// Returns the bytes of a PNG file (<https://www.w3.org/TR/png-3/>).
 pub(super) fn encode(raster: &Raster) -> Vec<u8> {
     const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-    // 8 bits a channel, red, green and blue, zlib, filters by row, no interlacing.
+    // 8 bits a channel; channels of red, green and blue; zlib; one filter for each row; no
+    // interlacing.
     const KIND: [u8; 5] = [8, 2, 0, 0, 0];
     let size = [raster.width.to_be_bytes(), raster.height.to_be_bytes()].concat();
     let compress = || {

@@ -3,9 +3,9 @@
 /// A colour as red, green and blue.
 pub(super) type Colour = [u8; 3];
 
-/// Colour of axes and texts.
+/// Colour of texts.
 pub(super) const INK: Colour = [0x24, 0x29, 0x2f];
-/// Colour of secondary texts.
+/// Colour of secondary texts, and of the lines of axes and frames.
 pub(super) const FAINT: Colour = [0x65, 0x6d, 0x76];
 /// Colour of the lines of a grid.
 pub(super) const GRID: Colour = [0xe4, 0xe7, 0xeb];

@@ -91,8 +91,8 @@ fn entries_are_at_their_places() {
     }
 }
 
-/// Asserts that tensors of extreme shapes can be drawn as every kind of picture, of bounded size,
-/// and that a scalar can be drawn.
+/// Asserts that tensors of extreme shapes can be drawn as every kind of picture, and that these
+/// pictures have a bounded size. Also asserts that the pattern of a scalar can be drawn.
 #[test]
 fn all_shapes_are_drawn() {
     let n = 1_000_000_000;
@@ -204,7 +204,8 @@ fn histograms_have_a_bar_for_each_number() {
     );
 }
 
-/// Asserts that a wide range of numbers has bins between powers of two and logarithmic heights.
+/// Asserts that a wide range of numbers has bins between powers of two, and that bars have
+/// logarithmic heights if their counts differ much.
 #[test]
 fn wide_ranges_are_logarithmic() {
     let mut entries: Vec<Vec<u64>> = (0..200).map(|k| vec![0, k]).collect();
@@ -228,8 +229,8 @@ fn wide_ranges_are_logarithmic() {
     );
 }
 
-/// Asserts that texts of images are drawn in ink, with a question mark for characters that the font
-/// lacks.
+/// Asserts that texts of images are drawn, with a question mark for characters that the font lacks,
+/// and that texts beyond the edges are cut.
 #[test]
 fn texts_are_drawn() {
     let ink = |text: &str| {

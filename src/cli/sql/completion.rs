@@ -40,7 +40,7 @@ impl NameCompleter {
     }
 
     /// Returns the start of the word before `end`, and the names and keywords that begin with the
-    /// word, in upper or lower case. There are none if the word is empty.
+    /// word, regardless of case. Returns no names or keywords if the word is empty.
     fn words(&self, line: &str, end: usize) -> (usize, Vec<Pair>) {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let start = line[..end].char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(end, |(at, _)| at);
@@ -71,8 +71,8 @@ fn needs_quotes(name: &str) -> bool {
         || is_reserved(&name.to_ascii_uppercase())
 }
 
-/// Returns whether a name in upper case is a completed keyword, or a keyword that the parser
-/// reserves in expressions.
+/// Returns whether a name in upper case is in [`KEYWORDS`], or is a keyword that the parser does
+/// not accept as an identifier or as an alias of a column.
 fn is_reserved(name: &str) -> bool {
     let mut reserved = RESERVED_FOR_IDENTIFIER.iter().chain(RESERVED_FOR_COLUMN_ALIAS);
     KEYWORDS.contains(&name) || reserved.any(|keyword| keyword.to_string() == name)

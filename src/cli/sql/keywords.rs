@@ -1,4 +1,4 @@
-//! The keywords of SQL that are completed, and corrections of misspelled keywords.
+//! The keywords of SQL that are completed, and hints on misspelled and missing keywords.
 
 use crate::logic;
 use crate::sql::datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -62,8 +62,9 @@ pub(super) const KEYWORDS: [&str; 53] = [
     "WITH",
 ];
 
-/// Returns the hint on a `SELECT` that is missing before `WHERE`, or on a misspelled keyword at the
-/// position of a syntax error or right before the position. In `FROM t WERE x`, the parser accepts
+/// Returns a hint on a syntax error. If the text begins with `FROM` and the error is at `WHERE`,
+/// the hint is on the missing `SELECT`. Otherwise the hint is on a misspelled keyword at the
+/// position of the error, or one token before the position. In `FROM t WERE x`, the parser accepts
 /// `WERE` as an alias of `t`, so the error is at `x`.
 pub(super) fn keyword_hint(text: &str, message: &str) -> Option<String> {
     let position = error_position(message)?;

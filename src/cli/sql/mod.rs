@@ -138,7 +138,7 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
     }
 }
 
-/// Starts an interactive session without options.
+/// Starts an interactive session with the default options of `redpoll sql`.
 pub(super) fn session(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     sql(&Args::default(), memory_limit, out)
 }

@@ -144,9 +144,9 @@ enum LineAction {
     Statements(String),
 }
 
-/// Adds a line to the current statement, and takes the statement if it is complete. Commands
-/// between statements are not added, nor are `quit` and `exit`, except within a string, a quoted
-/// name or a comment.
+/// Adds a line to the current statement, and takes the statement if it is complete. A command
+/// between statements is not added. `quit` and `exit` are added only within a string, a quoted name
+/// or a comment.
 fn take_line(statement: &mut String, line: &str) -> LineAction {
     let word = line.trim().trim_end_matches(';').to_ascii_lowercase();
     let is_end = matches!(word.as_str(), "quit" | "exit");

@@ -202,8 +202,9 @@ fn lacks_aggregate(plan: &LogicalPlan) -> Result<bool, DataFusionError> {
     Ok(has_work && !has_aggregate)
 }
 
-/// Runs a statement and prints its rows. Also writes to standard error: the reasons why aggregates
-/// are not claimed, for `EXPLAIN`, and the times, if the options request them.
+/// Runs a statement and prints its rows. Runs a query again as often as the options request. For
+/// `EXPLAIN`, writes the reasons why aggregates are not claimed to standard error. If the options
+/// request times, writes them to standard error, too.
 async fn run_statement(
     database: &Database,
     statement: CliStatement,

@@ -19,9 +19,9 @@ pub fn evict_kept(session: &Session) {
     }
 }
 
-/// Draws a program twice, and computes random arrays of the second copy: some before the next
-/// operation is drawn, some afterwards, some again after an eviction. Returns the number of
-/// computed arrays.
+/// Draws a program twice. Computes random arrays of the second copy, some while the program is
+/// drawn and some afterwards, and evicts the kept tensors at random times in between. Returns the
+/// number of computations that succeed; an array may be computed several times.
 ///
 /// # Errors
 /// Returns a description of the results that differ between the two copies.
@@ -53,10 +53,10 @@ pub fn check_computed(seed: u64) -> Result<usize, String> {
     }
 }
 
-/// Describes a difference between an array and its copy without kept tensors, in values or type, or
-/// that only one of them can be computed. Formats are compared only where they are requested,
-/// because otherwise the optimizer chooses them by cost. If redpoll rejects a requested format for
-/// the copy, the arrays are not compared in this format.
+/// Compares an array with its copy without kept tensors. Returns the first difference: other
+/// values, another type, or a failure of only one of the two. The arrays are also compared in a
+/// requested format; otherwise formats may differ, because the optimizer chooses them by cost. If
+/// the copy cannot be computed in the requested format, the arrays are not compared in this format.
 fn difference(step: &ProgramStep, plain: &ProgramStep) -> Option<String> {
     let format = Format::csf(step.array.rank().unwrap_or_default());
     let collect = |step: &ProgramStep, is_formatted| {

@@ -1,5 +1,5 @@
-//! Random lazy arrays of any format, dtype and fill value, with their values in `ndarray` arrays.
-//! In a program, some operands are results of earlier operations.
+//! Random lazy arrays with random formats, dtypes and fill values, and their values in `ndarray`
+//! arrays. In a program, some operands are results of earlier operations.
 
 use super::choices::RecordedChoices;
 use super::oracle;
@@ -86,8 +86,9 @@ impl OperandSource {
         self.earlier_results.get_or_insert_default().results.push(result);
     }
 
-    /// Draws an earlier result of the given shape whose values are exact in the dtype and within
-    /// `range`. Returns `None` if no result fits, and otherwise with a probability of 15%.
+    /// Draws an earlier result of the given shape. If `prim` is given, the values of the result are
+    /// exact in that dtype. If `range` is given, the values lie in that half-open range. Returns
+    /// `None` if no result fits, and otherwise with a probability of 15%.
     fn pick_earlier(
         &mut self,
         shape: &[usize],
@@ -268,9 +269,10 @@ impl OperandSource {
     }
 }
 
-/// Returns whether a value is exact in a dtype and small: products and sums of several such values
-/// are exact in floats and in wide integers. The value must be a whole number, except that an `f64`
-/// may be a multiple of 1/256 unless `whole` is set. A zero must be positive.
+/// Returns whether a value is exact in a dtype and small: a product of two such values, and a sum
+/// of several such values, is exact in floats and in wide integers. The value must be a whole
+/// number, except that an `f64` may be a multiple of 1/256 unless `whole` is set. A zero must be
+/// positive.
 pub fn is_exact_in(value: f64, prim: Prim, whole: bool) -> bool {
     let (max_magnitude, steps): (f64, f64) = match prim {
         Prim::Bool => (1.0, 1.0),

@@ -39,8 +39,9 @@ pub enum ProgramOutcome {
     Passed(ProgramReport),
     /// A pass rejects the program.
     Rejected(Rejection),
-    /// The written program fails in the interpreter, the kernel is too long, or results differ and
-    /// floats may have been rounded or are NaN.
+    /// The case shows nothing, for one of three reasons. The written program fails in the
+    /// interpreter; the kernel is too long; or results differ, but some expected floats are NaN, or
+    /// so large that they may have been rounded.
     Undefined(String),
     Failed(PhaseFailure),
 }

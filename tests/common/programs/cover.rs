@@ -288,7 +288,7 @@ impl<'a> ConstructCounter<'a> {
     }
 }
 
-/// Returns whether an expression contains indices or variables.
+/// Returns whether an expression contains an index or a variable.
 fn is_variable(e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= matches!(e, Expr::Index(_) | Expr::Var(_)));
@@ -339,11 +339,12 @@ fn writes_around_loop(stmt: &Stmt, tensor: TensorId) -> bool {
     inside && stmts.iter().any(|s| !is_loop(s) && writes(s))
 }
 
-/// Returns whether a condition compares an index.
+/// Returns whether a condition contains a comparison of an index.
 fn is_mask(cond: &Expr) -> bool {
+    use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
     let mut found = false;
     cond.walk(&mut |e| {
-        if let Expr::Call(Op::Builtin(Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge | Builtin::Eq), args) = e {
+        if let Expr::Call(Op::Builtin(Lt | Le | Gt | Ge | Eq | Ne), args) = e {
             found |= args.iter().any(|a| matches!(a, Expr::Index(_)));
         }
     });

@@ -10,7 +10,8 @@
 //! found. For the first ten failures of a kind and phase, a smaller case follows as a
 //! self-contained text. The output ends, also after Ctrl-C, with a table of the counts and seeds of
 //! each kind, like the table in `tests/README.md`. Progress goes to standard error. The status is 1
-//! if a case failed. A case that hangs or ends the process is a failure and ends the run.
+//! if a case failed. A case that hangs or ends the process is a failure and ends the run. If
+//! a case ends the process, no table is printed.
 #![allow(clippy::print_stdout, reason = "the binary prints a report")]
 
 mod kinds;
@@ -52,8 +53,8 @@ struct Cli {
     /// Number of threads; the number of cores by default
     #[arg(long)]
     threads: Option<NonZero<usize>>,
-    /// Interval between the blocks of 32 cases that also run in the C tier, which takes most of the
-    /// time
+    /// Interval at which a block of 32 cases also runs in the C tier: every Nth block of a kind.
+    /// The C tier takes most of the time
     #[arg(long, default_value_t = NonZero::new(8).expect("a constant"))]
     optimized_interval: NonZero<u64>,
     /// Append every failure to this file

@@ -39,7 +39,8 @@ pub(crate) struct Soak {
     pub(crate) max_cases: u64,
     pub(crate) minutes: f64,
     pub(crate) threads: usize,
-    /// Every block of a kind whose number is a multiple of this number also runs in the C tier.
+    /// A block also runs in the C tier if its number among the blocks of its kind is a multiple of
+    /// this number.
     pub(crate) optimized_interval: u64,
     /// Time limit of a case.
     pub(crate) case_limit: Duration,

@@ -1,6 +1,7 @@
-//! Graph algorithms in several variants: by push, by pull, or switching between push and pull; as a
-//! program with loops, or as a plan that the benchmark repeats; over a graph with stored values, or
-//! over its pattern.
+//! Graph algorithms in several variants. Breadth-first search runs by push, by pull, or switches
+//! between push and pull. Bellman-Ford runs as a plan that the benchmark repeats, or as a program
+//! with loops. Components and k-cores are computed over a graph with stored values, or over its
+//! pattern.
 
 use super::{describe, first_result, require, text};
 use crate::data::{dense_of, to_undirected, with_fill, with_weights};
@@ -10,8 +11,8 @@ use anyhow::{Result, bail};
 use redpoll::datasets::{Content, Data, Values};
 use redpoll_logic::Scalar;
 
-/// Graphs like `usroads` have small and similar degrees; the others have a few vertices with very
-/// many edges.
+/// Names of graphs. The vertices of `usroads` have small and similar degrees; the other graphs have
+/// a few vertices with very many edges.
 const DATA: &[&str] = &["usroads", "rmat", "ca-AstroPh"];
 
 pub(super) const WORKLOADS: &[Workload] = &[
@@ -111,8 +112,8 @@ fn transpose(a: &Content) -> Result<Content> {
     Ok(crate::data::sparse_of(&[*m, *n], coordinates, Values::F64(edges.iter().map(|e| e.2).collect())))
 }
 
-/// Compares a program over the graph with stored values, the baseline, with the same program over
-/// the pattern of the graph.
+/// Compares two variants that run the same program: the baseline reads the graph with stored
+/// values, the other variant reads the pattern of the graph.
 fn compare_leaves(data: &str, size: DataSize, fill: f64, text: &'static str) -> Result<MakeOutcome> {
     let a = require!(graph(data, size));
     let Data::Triples { coordinates, .. } = &a.data else { bail!("expected a sparse graph") };

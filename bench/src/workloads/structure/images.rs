@@ -1,5 +1,6 @@
-//! Binary images, in original size and magnified: erosion over bytes, words of bits and runs;
-//! masked histograms over bytes, bit maps and runs; edges over bytes, lists and runs.
+//! Workloads over binary images, in original size and magnified. Erosion reads bytes, words of
+//! bits, or runs. Histograms read masks of bytes, bit maps, or runs. Edges are computed from bytes,
+//! lists, or runs.
 
 use super::{describe, require, text};
 use crate::data::dense_of;

@@ -1,11 +1,11 @@
-//! Structure: compares structured with unstructured storage. All variants of a workload compute the
-//! same results and are measured in the same run; the speedups that papers report are listed beside
-//! them.
+//! The suite `structure`: structured storage compared with unstructured storage, and different
+//! algorithms compared with each other. All variants of a workload compute the same results and are
+//! measured in the same run. The speedups that papers report are listed beside the variants.
 //!
 //! The speedups are from the paper on Finch (W. Ahrens and others, *Finch: Sparse and Structured
 //! Tensor Programming with Control Flow*, 2024) and from the paper on sparse array programming (R.
 //! Henry and others, *Compilation of Sparse Array Programming Models*, 2021). The baselines of
-//! these papers are other libraries; the baselines here are redpoll's own lists and bytes.
+//! these papers are other libraries; the baselines here are variants that redpoll itself runs.
 
 mod arrays;
 mod graphs;
@@ -26,7 +26,7 @@ pub(super) const FAMILIES: &[&[Workload]] =
 /// A format to compare, and the result that a paper reports for this format.
 type FormatCandidate = (&'static str, Option<&'static str>);
 
-/// Largest size of a tensor in a format that is measured, relative to the baseline format.
+/// Largest size of a tensor in a measured format, as a multiple of its size in the baseline format.
 const MAX_SIZE_RATIO: u64 = 8;
 
 /// Returns the candidates that store the tensor within [`MAX_SIZE_RATIO`] times the size of the

@@ -139,7 +139,8 @@ pub(super) fn detect_columns(
 }
 
 /// Determines the column of values by names, or else by position: the column after the last column
-/// of coordinates.
+/// of coordinates. Returns `None` if there is no such column, or if all names in the header are
+/// names of coordinates.
 fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usize> {
     let free = |column: &usize| !coordinates.contains(column);
     if let Some(header) = &sample.header {
@@ -156,7 +157,8 @@ fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usiz
     }
 }
 
-/// Determines the columns of coordinates by names, or by the column of values.
+/// Determines the columns of coordinates by names, or else by position: the columns before the
+/// values, or the first two columns if there are no values.
 fn detect_coordinates(sample: &RecordSample<'_>, value: Option<usize>) -> Vec<usize> {
     let end = value.unwrap_or(sample.columns);
     if let Some(header) = &sample.header {

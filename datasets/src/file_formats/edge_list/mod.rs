@@ -14,13 +14,14 @@
 //! - **Header**: the first record is the header in three cases: one of its fields is neither empty
 //!   nor a number, while the field below is a number; all its fields are known names of coordinates
 //!   or values (`source`, `target`, `weight`, ..); or one of its fields is a column name that the
-//!   options request. If all fields are single letters (`u`, `v`), they are not known names if one
-//!   of them occurs again in the first 16 records, because vertices have such names, too. In other
-//!   cases, the first record is an entry, unless it is followed by a record and has at least two
-//!   fields, all different, none of which begins like a number. The fields of such a first record
-//!   are searched in all other records. The record is an entry if one of its fields occurs again,
-//!   because most vertices have several edges; otherwise, it is the header, as in pandas and
-//!   DuckDB. [`Info::header_guess`](crate::Info) reports such a guess.
+//!   options request. Vertices may also be named by single letters (`u`, `v`): fields that are all
+//!   single letters do not count as known names if one of them occurs again in the first 16
+//!   records. In other cases, a guess is made if another record follows, and the first record has
+//!   at least two fields, which are all different, and none of which begins like a number. These
+//!   fields are searched in all other records. If one of them occurs again, the first record is an
+//!   entry, because most vertices have several edges; otherwise, it is the header, as in pandas and
+//!   DuckDB. [`Info::header_guess`](crate::Info) reports the guess. In all remaining cases, the
+//!   first record is an entry.
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
 //!   Without such a name, they are in the third column, if there is one, unless every name in the
 //!   header is a name of coordinates. If the options give the columns of coordinates, the column

@@ -94,8 +94,9 @@ pub(super) fn read(
     })
 }
 
-/// Returns the two columns of names that are numbered as one set, if no name occurs in both;
-/// otherwise returns `None`, as for columns of numbers or of different sets.
+/// Returns the two columns of names that are numbered as one set, if no name occurs in both
+/// columns. Returns `None` if one does, and if the columns hold numbers or belong to different
+/// sets.
 fn separate_names(
     columns: &ColumnLayout,
     sample: &RecordSample<'_>,

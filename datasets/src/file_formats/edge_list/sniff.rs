@@ -195,9 +195,10 @@ fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
 }
 
 /// Returns the number of columns if the first bytes of a file look like an edge list with one of
-/// the delimiters: records of equal length, after a header whose first name is a known name of
-/// coordinates, or with unsigned integers in the first two fields. Names of vertices do not
-/// suffice, because any text with commas would match.
+/// the delimiters; otherwise returns `None`. All records must have the same number of fields. In
+/// addition, the first name of the header must be a known name of coordinates, or the first two
+/// fields of all records must be unsigned integers. Names of vertices do not suffice, because any
+/// text with commas would match.
 pub(super) fn edge_list_columns(start: &[u8], delimiters: &[Delimiter]) -> Option<usize> {
     // The last line may be incomplete.
     let end = start.iter().rposition(|&b| b == b'\n').map_or(start.len(), |end| end + 1);

@@ -1,4 +1,5 @@
-//! Binsparse in an NPZ archive: a JSON descriptor, the array `binsparse`, and the arrays of levels.
+//! Binsparse in an NPZ archive: a JSON descriptor in the array `binsparse`, the array `values`, and
+//! the arrays of levels.
 //!
 //! Source: the Binsparse specification, version 0.1,
 //! <https://graphblas.org/binsparse-specification>. A tensor is stored as levels, each of one or

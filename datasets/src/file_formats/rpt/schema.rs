@@ -112,8 +112,8 @@ pub(super) fn read_header(schema: &SchemaReader<'_>) -> Result<TensorHeader, Fau
     Ok(TensorHeader { ty, stored })
 }
 
-/// Returns the value that has the bits in `text`; `None` if the text is malformed, or that value
-/// does not equal `value`. All NaNs count as equal.
+/// Returns the value that has the bits in `text`; `None` if the text is malformed, or if the bits
+/// denote another value than `value`. All NaNs count as equal.
 fn with_bits(value: &Scalar, text: &str) -> Option<Scalar> {
     let prims = value.dtype().prims();
     let words = text.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16).ok());

@@ -66,7 +66,7 @@ pub fn parse_format(text: &str, rank: usize) -> Result<Format, Error> {
 /// Reads a format for a tensor of the given rank.
 ///
 /// # Errors
-/// Returns the errors of [`parse_format`], with their positions in the text.
+/// Returns an error if the s-expression is not a valid format of that rank.
 pub fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
     let format = match (s.as_atom(), s.as_form()) {
         (Some(word), _) => parse_shorthand(s, word, rank)?,

@@ -1,4 +1,5 @@
-//! Formats in one line: lists of words, a word for each level with its storage mode.
+//! Formats in one line: lists of words. Each level with its storage mode is a word, and the word
+//! `pattern` follows if the leaf is a pattern.
 
 use crate::error::Error;
 use crate::format::{Format, LeafKind, StorageMode};
@@ -6,7 +7,8 @@ use crate::level::{LevelFormat, LevelKind};
 use crate::sexpr::Sexpr;
 use std::fmt::{self, Write};
 
-/// A format in one line: its levels, each with its storage mode unless level `k` stores mode `k`.
+/// A format in one line: its levels, each with its flags, and with its storage mode unless level
+/// `k` stores mode `k`; then `pattern` for a pattern leaf.
 pub struct FormatDisplay<'a>(
     /// The format.
     pub &'a Format,

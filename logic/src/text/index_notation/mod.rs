@@ -13,12 +13,12 @@
 //!
 //! The words `true`, `false`, `inf` and `nan` are numbers, too. A repeated index selects a
 //! diagonal. An index that is not on the left is summed over, separately in each term of a sum:
-//! `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. With a plain `=`, a sum within a
-//! product is an error if only some of its terms have an index that is summed over, and no other
-//! factor has this index. For booleans and integers, sums over indices are computed in 64 bits, and
-//! so are `+=` and `*=`. The operator in front of `=`, if any, folds the whole right side, as in
-//! `d(i) min= A(i,k) + x(k)`. An index without a tensor denotes its coordinate. Statements read the
-//! results of earlier statements; a plan produces the results that no later statement reads.
+//! `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. With a plain `=`, all terms of a sum
+//! within a product must have the same indices to sum over, apart from indices of other factors.
+//! For booleans and integers, sums over indices are computed in 64 bits, and so are `+=` and `*=`.
+//! An operator in front of `=` folds the whole right side, as in `d(i) min= A(i,k) + x(k)`. An
+//! index that is used as a value denotes its coordinate. Statements may read the results of earlier
+//! statements; a plan produces the results that no later statement reads.
 //!
 //! Source of the notation: F. Kjolstad, S. Kamil, S. Chou, D. Lugato, S. Amarasinghe, "The Tensor
 //! Algebra Compiler", OOPSLA 2017.
@@ -39,8 +39,8 @@ use builder::ExprBuilder;
 use parser::StatementParser;
 use std::sync::Arc;
 
-/// Returns whether a text is index notation: its first character is neither `(`, which begins a
-/// plan, nor `;`, which begins a comment of a plan.
+/// Returns whether a text is index notation: its first character, after white space, is neither
+/// `(`, which begins a plan, nor `;`, which begins a comment of a plan.
 pub(super) fn is_index_notation(text: &str) -> bool {
     strip_byte_order_mark(text).trim_start().starts_with(|c: char| !matches!(c, '(' | ';'))
 }
@@ -290,7 +290,7 @@ mod tests {
         );
     }
 
-    /// Errors say what was expected, and where.
+    /// Errors say what is wrong, and where.
     #[test]
     fn errors_have_positions() {
         check("y(i) = A(i,j) * ", &expect!["error: line 1, column 17: expected a value, found the end of the text"]);

@@ -39,6 +39,10 @@ pub(super) const RULES: &[RewriteRule] = &[
 
 fn merge(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let ScopedNode::Fold { op, init, arg, bound } = node else { return };
+    // A fold over no slots only stores its argument.
+    if bound.is_empty() {
+        return;
+    }
     for inner in site.folds(arg) {
         // A fold over a slot that its argument lacks is left to the rule `repeat`.
         let depends_on_all = inner.bound.iter().all(|slot| inner.arg.has(*slot));

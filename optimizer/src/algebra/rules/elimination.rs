@@ -162,8 +162,8 @@ fn fold_parts(fold: &FreeFold<'_>, product: &Op, parts: Vec<(Vec<SlotIndex>, Vec
     if parts.len() == 1 { parts.remove(0) } else { TermDraft::Call(product.clone(), parts) }
 }
 
-/// Returns, for every field that can be eliminated from a fold, the number of coordinates of the
-/// join of all factors that have the field, and the resulting term.
+/// Returns the eliminations of a fold, one for each field that can be eliminated. Each has the
+/// number of coordinates over which the factors with the field are joined, and the resulting term.
 pub(super) fn elimination_steps(site: &MatchSite<'_>, node: &ScopedNode) -> Vec<(f64, TermDraft)> {
     let Some((fold, arg)) = FreeFold::of(site, node) else { return Vec::new() };
     site.calls(arg).iter().flat_map(|(product, args)| elimination_steps_in(site, &fold, product, args)).collect()
@@ -190,9 +190,9 @@ fn elimination_steps_in(
     fold.bound.iter().filter_map(step).collect()
 }
 
-/// Pushes the fold over a slot to the arguments that have the slot. `None` if no argument has the
-/// slot, if the product does not distribute over the fold, or if the arguments with the slot cannot
-/// be separated from others.
+/// Pushes the fold over a slot to the arguments that have the slot. `None` in three cases: no
+/// argument has the slot; the product does not distribute over the fold; or several arguments have
+/// the slot, and the product cannot be regrouped or has no other arguments.
 fn push_fold(
     site: &MatchSite<'_>,
     (product, args): (&Op, &[ClassUse]),

@@ -21,7 +21,7 @@ pub(super) const RULES: &[RewriteRule] = &[RewriteRule {
     subject: Subject::Filters,
     round: Some(Round::Gather),
     equation: "sum(j k, x(i j) * y(j k) * z(k l)) = sum(j k, x(i j) * w(j k) * z(k l))    \
-               w(j k) = y(j k) * (exists l: z(k l) != 0), stored; x and z each have a field that y lacks",
+               w(j k) = y(j k) * (exists l: z(k l) != 0), stored; y and z each have a field that the other lacks",
     drafts: filter,
 }];
 

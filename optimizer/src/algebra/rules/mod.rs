@@ -82,8 +82,9 @@ pub(super) fn open_node(graph: &AlgebraGraph, class: Id, node: &ENode) -> (SlotS
     (scope, node)
 }
 
-/// Returns, for every field that can be eliminated from a fold of a class, the number of
-/// coordinates of the join of all factors that have the field, and the resulting term.
+/// Returns the eliminations of a fold of a class, one for each field that can be eliminated. Each
+/// has the number of coordinates over which the factors with the field are joined, the resulting
+/// term, and the scope of the term.
 pub(super) fn eliminations(graph: &AlgebraGraph, class: Id, node: &ENode) -> Vec<(f64, TermDraft, SlotScope)> {
     let (scope, node) = open_node(graph, class, node);
     let site = MatchSite { graph, scope, drafts: Vec::new() };

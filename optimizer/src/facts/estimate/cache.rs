@@ -1,5 +1,4 @@
-//! Cached results for the terms of the nest being planned, because searches repeat the same
-//! questions.
+//! Cached estimates for terms, because searches repeat the same questions.
 
 use super::marginal::Marginal;
 use super::profile::{ProfileQuery, SupportKind, SupportProfile};
@@ -21,8 +20,8 @@ pub(super) struct TermSummary {
     pub(super) deciding: Rc<[usize]>,
 }
 
-/// A factor of a conjunction: a term's profile and, for an access, the bound modes with their
-/// coordinates.
+/// A factor of a conjunction: a term's profile and, for an access, the tensor and the bound modes
+/// with their coordinates.
 pub(super) struct TermFactor {
     pub(super) profile: SupportProfile,
     pub(super) access: Option<(Alias, Vec<(usize, ModeCoordinate)>)>,
@@ -37,7 +36,7 @@ pub(super) struct ModeOccupancy {
     pub(super) marginals: Vec<(usize, Marginal)>,
 }
 
-/// The address of a tensor's type, its name, modes, and the kind of support.
+/// The address of a tensor's type, the name of the tensor, the modes, and the kind of support.
 type OccupancyKey = (usize, Alias, ModeSet, SupportKind);
 
 /// Results for modes of a tensor, with the tensor's type, so that the address of the type is not

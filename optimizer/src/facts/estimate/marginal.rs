@@ -41,7 +41,8 @@ pub(crate) enum MarginalKind {
     /// The coordinates over the fields of `own` and `others` that the throws hit at least once,
     /// counted at each coordinate of the field of `own`.
     Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
-    /// The pairs of a coordinate of one field and a later or earlier coordinate of another.
+    /// The pairs of coordinates of two fields in which the first precedes the second, counted at
+    /// each coordinate of the field that `side` names.
     Ordered { pair: FieldPair, side: PairSide },
 }
 

@@ -2,8 +2,7 @@
 //!
 //! `profile` computes the estimates. `marginal` refines them for skewed entries, `order` for
 //! comparisons of coordinates, and `path` for products along tensors with two modes. `upper_bound`
-//! computes upper bounds, which always hold. `cache` keeps results for the terms of the nest being
-//! planned.
+//! computes upper bounds, which always hold. `cache` keeps the results for terms.
 
 mod cache;
 mod marginal;

@@ -26,8 +26,8 @@ pub(super) struct OrderCondition {
 }
 
 impl Facts<'_> {
-    /// Returns the order condition of a term that differs from its fill exactly where one field
-    /// precedes another.
+    /// Returns the order condition of a term that differs from its fill where one field precedes
+    /// another. The term may also differ from its fill where both fields are equal.
     pub(super) fn order_condition(&self, term: &Term, query: ProfileQuery<'_>) -> Option<OrderCondition> {
         let Node::Call(Op::Builtin(op), args) = term.node() else { return None };
         match (op, &args[..]) {
@@ -166,7 +166,8 @@ pub(crate) fn difference(args: &[Term]) -> Option<Affine> {
 }
 
 /// Returns the fraction of coordinates at which a comparison of two coordinates is true. `None` for
-/// other operators and terms, for a constant difference, and if a field is not bound.
+/// other operators and terms, for a constant difference, and if a field has no size or is not
+/// bound.
 pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_>) -> Option<f64> {
     let Op::Builtin(op) = op else { return None };
     let difference = difference(args)?;
@@ -186,9 +187,9 @@ pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_
 }
 
 /// Returns the fractions of coordinates at which a form is negative, and at which the form is zero.
-/// A normal distribution with the form's mean and deviation approximates the fractions. They are
-/// exact for one field with the coefficient 1 or -1 and no parameter, and close for differences of
-/// two fields.
+/// A normal distribution with the form's mean and deviation approximates the fractions. The
+/// fractions are exact for one field with the coefficient 1 or -1 and no parameter, and close for
+/// differences of two fields.
 fn sign_fractions(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     let (mut low, mut high) = (form.constant as f64, form.constant as f64);
     let (mut mean, mut variance) = (form.constant as f64, 0.0);

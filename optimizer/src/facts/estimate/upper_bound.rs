@@ -3,10 +3,11 @@
 //!
 //! A conjunction is bounded along chains. A step of a chain adds fields of one factor. If the
 //! factor is a tensor, the step multiplies the bound by the largest number of distinct coordinates
-//! of these fields for fixed coordinates of the earlier fields (a degree constraint); for another
-//! term, by the bound of the whole term. Alternatively, a step adds one field and multiplies the
-//! bound by the field's size. The smallest product over all chains is the bound. Source: Deeds,
-//! Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation", section 2.
+//! of these fields for fixed coordinates of the earlier fields (a degree constraint). If the factor
+//! is another term, the step multiplies the bound by the bound of the whole term. Alternatively, a
+//! step adds one field and multiplies the bound by the field's size. The smallest product over all
+//! chains is the bound. Source: Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join
+//! Cardinality Estimation", section 2.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;

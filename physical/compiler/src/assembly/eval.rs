@@ -1,9 +1,9 @@
 //! The semantics of Assembly's operators. Values are passed as `u64`: their bits, zero-extended, as
 //! `Scalar::to_bits` returns them.
 //!
-//! [`unary_fn`], [`binary_fn`], [`compare_fn`] and [`cast_bits`] are the only definition of
-//! operators, comparisons and casts, and interpreters compute with them. The verifier allows an
-//! operator on a primitive exactly if [`unary_fn`] or [`binary_fn`] returns `Some`.
+//! [`unary_fn`], [`binary_fn`], [`compare_fn`] and [`cast_bits`] define the operators, comparisons
+//! and casts, and interpreters compute with these functions. The verifier allows an operator on a
+//! primitive exactly if [`unary_fn`] or [`binary_fn`] returns `Some`.
 
 use super::{BinaryOp, CompareOp, UnaryOp};
 use redpoll_logic::{Prim, Scalar};

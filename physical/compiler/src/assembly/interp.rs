@@ -143,7 +143,7 @@ impl Interpreter {
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the invocation has another signature; [`Error::Interp`]
-    /// for a fault of the program.
+    /// for an [`InterpFault`].
     pub fn run(&self, on: &mut impl Buffers, chunk: Range<i64>, counts: &mut Counts) -> Result<Status, Error> {
         on.signature().check(&self.signature)?;
         let mut locals = vec![0; self.locals];

@@ -12,13 +12,13 @@ use std::collections::HashMap;
 /// dead folds, and `if` and `for` statements with empty bodies.
 pub fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
-    let count = |body: &[Stmt]| body.iter().map(Stmt::count).sum::<usize>();
+    let mut reads = vec![false; f.locals.len()];
     loop {
-        let mut reads = vec![false; f.locals.len()];
+        reads.fill(false);
         note_reads(&f.body, &mut reads);
-        let before = count(&f.body);
-        f.body = remove_dead(f.body, &reads);
-        if count(&f.body) == before {
+        let mut drops_reads = false;
+        f.body = remove_dead(f.body, &reads, &mut drops_reads);
+        if !drops_reads {
             return f;
         }
     }
@@ -83,13 +83,16 @@ fn decide_loop(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
 
 /// Removes from `flags` the locals that a statement assigns.
 fn forget_assigned(stmt: &Stmt, flags: &mut HashMap<Local, bool>) {
+    if flags.is_empty() {
+        return;
+    }
     stmt.for_each_assigned(&mut |local| {
         flags.remove(&local);
     });
 }
 
-/// Marks the locals that statements read, other than in their own assignments and as accumulators
-/// of folds.
+/// Marks the locals that statements read. A local that is read only by its own assignment, or only
+/// as the accumulator of a lane fold, is not marked.
 pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
     for stmt in body {
         match stmt {
@@ -123,21 +126,38 @@ fn note_expr(e: &Expr, reads: &mut [bool]) {
     }
 }
 
-fn remove_dead(body: Vec<Stmt>, reads: &[bool]) -> Vec<Stmt> {
+/// Removes dead assignments and folds, and the `if` and `for` statements that this leaves without
+/// statements. Sets `drops_reads` if a removed statement reads a local, which may then be dead.
+fn remove_dead(body: Vec<Stmt>, reads: &[bool], drops_reads: &mut bool) -> Vec<Stmt> {
     body.into_iter()
-        .filter_map(|stmt| match stmt {
-            Stmt::Assign(local, _) if !reads[local.index()] => None,
-            Stmt::Lanes(fold) if !reads[fold.acc.index()] => None,
-            Stmt::If { cond, then, other } => {
-                let (then, other) = (remove_dead(then, reads), remove_dead(other, reads));
-                (!then.is_empty() || !other.is_empty()).then_some(Stmt::If { cond, then, other })
+        .filter_map(|stmt| {
+            let (kept, removed) = match stmt {
+                Stmt::Assign(local, _) if !reads[local.index()] => (None, Some(stmt)),
+                Stmt::Lanes(ref fold) if !reads[fold.acc.index()] => (None, Some(stmt)),
+                Stmt::If { cond, then, other } => {
+                    let then = remove_dead(then, reads, drops_reads);
+                    let other = remove_dead(other, reads, drops_reads);
+                    let is_empty = then.is_empty() && other.is_empty();
+                    keep_unless(is_empty, Stmt::If { cond, then, other })
+                }
+                Stmt::While { cond, body } => {
+                    (Some(Stmt::While { cond, body: remove_dead(body, reads, drops_reads) }), None)
+                }
+                Stmt::For { var, lo, hi, body } => {
+                    let body = remove_dead(body, reads, drops_reads);
+                    keep_unless(body.is_empty(), Stmt::For { var, lo, hi, body })
+                }
+                other => (Some(other), None),
+            };
+            if let Some(stmt) = removed {
+                stmt.for_each_expr(&mut |e| *drops_reads |= e.any(&mut |e| matches!(e, Expr::Local(_))));
             }
-            Stmt::While { cond, body } => Some(Stmt::While { cond, body: remove_dead(body, reads) }),
-            Stmt::For { var, lo, hi, body } => {
-                let body = remove_dead(body, reads);
-                (!body.is_empty()).then_some(Stmt::For { var, lo, hi, body })
-            }
-            other => Some(other),
+            kept
         })
         .collect()
+}
+
+/// Returns the statement as kept, or as removed.
+fn keep_unless(is_empty: bool, stmt: Stmt) -> (Option<Stmt>, Option<Stmt>) {
+    if is_empty { (None, Some(stmt)) } else { (Some(stmt), None) }
 }

@@ -1,5 +1,6 @@
 //! The start of lowering: replaces every access of Notation with a numbered access, whose cursor is
-//! the root of its tensor, and bounds of loops with the parameters of sizes.
+//! the root of its tensor. A loop bound that is a size, or slightly below one, becomes an
+//! expression of the size's parameter.
 
 use super::cx::Cx;
 use super::state::{AccessState, LoweredSubscript, LoweringState, SubscriptCheck};

@@ -140,8 +140,8 @@ impl Draft {
         &self.lowered.function
     }
 
-    /// Returns the function of Assembly for readers: sizes have the names of indices; see
-    /// [`lower_to_read`].
+    /// Returns the function of Assembly for readers: where possible, sizes have the names of
+    /// indices; see [`lower_to_read`].
     pub fn function_to_read(&self) -> Function {
         lower_to_read(&self.program, &self.layouts, self.options)
     }

@@ -1,14 +1,16 @@
 //! Guards of float operators, and the special values that operators return.
 //!
-//! In the default float mode, zero absorbs infinities and NaN in a product, and an infinity absorbs
-//! NaN in a sum and as the extreme in `min` or `max` (see
-//! [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic obeys none of
-//! these laws. Kernels guard quotients and remainders where the first argument may be zero, and
-//! quotients also where an argument may be infinite, unless the second argument is a finite
-//! constant other than zero. Kernels guard other operators only where special values may reach
-//! them. To find these operators, the values of inputs are scanned once, and the sets of special
-//! values found are propagated through the operators of the program. Overflow of finite numbers in
-//! arithmetic is ignored, since its result is unspecified.
+//! In the default float mode, some arguments decide a result that IEEE 754 makes NaN: a zero
+//! factor, a zero dividend, an infinite divisor, an infinity in a sum, `-inf` in `min` and `inf` in
+//! `max` (see [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic obeys
+//! none of these laws.
+//!
+//! Kernels guard quotients and remainders where the first argument may be zero, and quotients also
+//! where an argument may be infinite. Quotients and remainders need no guard if the second argument
+//! is a finite constant other than zero. Kernels guard other operators only where special values
+//! may reach them. To find these operators, the values of inputs are scanned once, and the sets of
+//! special values found are propagated through the operators of the program. Overflow of finite
+//! numbers in arithmetic is ignored, since its result is unspecified.
 
 use redpoll_logic::op::{Body, Builtin, Definition, Op};
 use redpoll_logic::{DType, Prim, Scalar, Special};
@@ -176,8 +178,9 @@ fn of_binary(b: Builtin, x: &ArgumentFacts<'_>, y: &ArgumentFacts<'_>) -> Specia
 mod tests {
     use super::*;
 
-    /// Wherever the operator table and machine arithmetic differ, `guard` asks for a check; and no
-    /// result has a special value that `of_call` excludes.
+    /// For sample arguments of dtype `f64`, `guard` asks for a check wherever the operator table
+    /// and machine arithmetic differ by more than the sign of a zero. No result has a special value
+    /// that `of_call` excludes, apart from squares that overflow.
     #[test]
     fn guards_exist_wherever_the_laws_differ_from_machine_arithmetic() {
         use redpoll_logic::FloatMode::{Relaxed, StrictIeee};

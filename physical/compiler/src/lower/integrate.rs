@@ -39,8 +39,8 @@ pub(crate) struct IntegratedBody {
     pub(crate) coordinate: Option<Expr>,
 }
 
-/// Returns the body to be run once in place of the loop, if the rounds differ at most in the
-/// coordinates of pairs, which all ascend or all descend, and all writes can be repeated. The
+/// Returns the body to be run once in place of the loop. Returns `None` if [`repeat_writes`] does,
+/// or if the rounds differ by more than coordinates of pairs that all ascend or all descend. The
 /// caller ensures that the extent is not empty.
 pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<IntegratedBody> {
     let (mut round, mut without_pairs) = (None, None);

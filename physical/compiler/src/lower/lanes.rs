@@ -1,8 +1,8 @@
 //! Fixed lanes: a loop that only folds one value into a local becomes a fold in lanes.
 //!
 //! Loops over every coordinate are converted wherever the fold may be regrouped. Walks along lists
-//! are converted only where the program requests lanes (`lanes-for`), and where `collapse` has
-//! merged the walks of many fibers, since short lists are slower in lanes.
+//! are converted only in two cases, since short lists are slower in lanes: the program requests
+//! lanes (`lanes-for`), or `collapse` has merged the walks of many fibers.
 //!
 //! Lanes regroup the fold, so its operator must be associative and commutative in the float mode.
 //! The order of the lanes is part of the statement, so that every backend computes the same bits.

@@ -71,7 +71,8 @@ pub(crate) trait LevelLowering: Sync {
     /// Returns the looplet of a fiber for writes.
     fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet;
 
-    /// Starts writing: afterwards, no coordinate is stored.
+    /// Starts writing: resets the counters of the level, and the memory that
+    /// [`assemble`](LevelLowering::assemble) does not reset.
     fn declare(&self, cx: &mut Cx<'_>, at: LevelId);
 
     /// Makes room for the fibers below the parent positions `lo..hi`.

@@ -7,7 +7,7 @@
 //! linear form of the loop's index. The rules of `looplets` take those looplets apart until only
 //! plain loops, conditions, loads and stores are left. Between any two steps, `simplify` simplifies
 //! the statement with the operator table. Passes over the finished function then merge walks over
-//! whole fibers (`collapse`) and fold in lanes (`lanes`).
+//! whole fibers (`collapse`) and turn walks into folds in lanes (`lanes`).
 
 mod assign;
 mod cleanup;

@@ -1,4 +1,4 @@
-//! The inputs of lowering other than the program and the layouts of its inputs: options, and
+//! The arguments of lowering other than the program and the layouts of its inputs: options, and
 //! lengths of lists.
 
 use crate::notation::TensorId;
@@ -15,8 +15,8 @@ pub struct LoweringOptions {
     /// Limit on `copies * (1 + inner)` for each loop, where `copies` is the number of times that
     /// the loop occurs in the code, and `inner` the number of loops in its body. Beyond this limit,
     /// rules that emit a body several times give way to rules that emit the body once. Code size
-    /// therefore grows with the product of the copies up to the limit, and with their sum beyond
-    /// the limit.
+    /// therefore grows with the product of the copies of nested loops up to the limit, and with the
+    /// sum of these copies beyond the limit.
     pub max_copies: u32,
 }
 

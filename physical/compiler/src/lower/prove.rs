@@ -9,29 +9,37 @@
 
 use super::build::{is_register_only, split};
 use crate::assembly::{BinaryOp, CompareOp, Expr};
+use smallvec::{SmallVec, smallvec};
 
-/// A symbol; `None` is zero.
-type FactSymbol<'e> = Option<&'e Expr>;
+/// The number of a symbol: 0 for zero, `k + 1` for the symbol `k` of [`Prover::symbols`].
+type SymbolId = usize;
 
 /// The facts in scope.
 #[derive(Default, Debug)]
 pub(crate) struct Prover {
-    facts: Vec<(Option<Expr>, Option<Expr>, i64)>,
+    /// The symbols of the facts, each once.
+    symbols: Vec<Expr>,
+    /// The facts `x - y <= c`, as `(x, y, c)`.
+    facts: Vec<(SymbolId, SymbolId, i64)>,
 }
 
-/// The number of facts when a scope was opened.
+/// The numbers of symbols and facts when a scope was opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FactScope(usize);
+pub(crate) struct FactScope {
+    symbols: usize,
+    facts: usize,
+}
 
 impl Prover {
     /// Opens a scope.
     pub(crate) fn open(&self) -> FactScope {
-        FactScope(self.facts.len())
+        FactScope { symbols: self.symbols.len(), facts: self.facts.len() }
     }
 
     /// Drops all facts added since the scope was opened.
     pub(crate) fn close(&mut self, scope: FactScope) {
-        self.facts.truncate(scope.0);
+        self.symbols.truncate(scope.symbols);
+        self.facts.truncate(scope.facts);
     }
 
     /// Adds the fact `a <= b`. A `max` on the left and a `min` on the right are split; a fact about
@@ -44,7 +52,8 @@ impl Prover {
             self.assume_le(a, x);
             self.assume_le(a, y);
         } else if let (Some((x, c)), Some((y, d))) = (linear(a), linear(b)) {
-            self.facts.push((x.cloned(), y.cloned(), d.saturating_sub(c)));
+            let (x, y) = (self.intern(x), self.intern(y));
+            self.facts.push((x, y, d.saturating_sub(c)));
         }
     }
 
@@ -75,7 +84,7 @@ impl Prover {
             (Expr::Binary(BinaryOp::Min, x, y), _) => self.le(x, b) || self.le(y, b),
             (_, Expr::Binary(BinaryOp::Max, x, y)) => self.le(a, x) || self.le(a, y),
             _ => match (linear(a), linear(b)) {
-                (Some((x, c)), Some((y, d))) => self.distance(x, y).is_some_and(|w| w <= d.saturating_sub(c)),
+                (Some((x, c)), Some((y, d))) => self.is_at_most(x, y, d.saturating_sub(c)),
                 _ => a == b,
             },
         }
@@ -91,42 +100,53 @@ impl Prover {
         a == b || (self.le(a, b) && self.le(b, a))
     }
 
-    /// Returns the least `w` for which `x - y <= w` follows (Bellman-Ford; there are few facts).
-    fn distance(&self, x: FactSymbol<'_>, y: FactSymbol<'_>) -> Option<i64> {
-        if x == y {
-            return Some(0);
+    /// Returns the number of a symbol of the facts; `None` is zero.
+    fn find(&self, symbol: Option<&Expr>) -> Option<SymbolId> {
+        match symbol {
+            None => Some(0),
+            Some(e) => self.symbols.iter().position(|s| s == e).map(|k| k + 1),
         }
-        let mut best: Vec<(FactSymbol<'_>, i64)> = vec![(x, 0)];
+    }
+
+    /// Returns the number of a symbol, and adds the symbol if no fact in scope contains it.
+    fn intern(&mut self, symbol: Option<&Expr>) -> SymbolId {
+        self.find(symbol).unwrap_or_else(|| {
+            self.symbols.extend(symbol.cloned());
+            self.symbols.len()
+        })
+    }
+
+    /// Returns whether `x - y <= limit` follows from the facts (Bellman-Ford; there are few facts).
+    fn is_at_most(&self, x: Option<&Expr>, y: Option<&Expr>, limit: i64) -> bool {
+        if x == y {
+            return limit >= 0;
+        }
+        let (Some(x), Some(y)) = (self.find(x), self.find(y)) else { return false };
+        let mut distances: SmallVec<[Option<i64>; 32]> = smallvec![None; self.symbols.len() + 1];
+        distances[x] = Some(0);
         for _ in 0..=self.facts.len() {
             let mut changed = false;
-            for (from, to, w) in &self.facts {
-                let (from, to, w) = (from.as_ref(), to.as_ref(), *w);
-                let Some(at) = best.iter().find(|(s, _)| *s == from).map(|(_, d)| d.saturating_add(w)) else {
-                    continue;
-                };
-                match best.iter_mut().find(|(s, _)| *s == to) {
-                    Some((_, d)) if *d <= at => {}
-                    Some((_, d)) => {
-                        *d = at;
-                        changed = true;
+            for &(from, to, w) in &self.facts {
+                let Some(distance) = distances[from].map(|d| d.saturating_add(w)) else { continue };
+                if distances[to].is_none_or(|d| distance < d) {
+                    if to == y && distance <= limit {
+                        return true;
                     }
-                    None => {
-                        best.push((to, at));
-                        changed = true;
-                    }
+                    distances[to] = Some(distance);
+                    changed = true;
                 }
             }
             if !changed {
                 break;
             }
         }
-        best.into_iter().find(|(s, _)| *s == y).map(|(_, d)| d)
+        false
     }
 }
 
 /// Returns the symbol and constant of an expression of the form `symbol + constant`; `None` if it
 /// reads memory.
-fn linear(e: &Expr) -> Option<(FactSymbol<'_>, i64)> {
+fn linear(e: &Expr) -> Option<(Option<&Expr>, i64)> {
     let (base, c) = split(e);
     base.is_none_or(is_register_only).then_some((base, c))
 }

@@ -60,7 +60,7 @@ faults! {
             "Byte map: written coordinates are not cleared when the tensor is declared again.";
         HashParent in "lower/levels/hash.rs": "Hash: probing compares coordinates only.";
         FiberEnds in "lower/levels/shared/list.rs":
-            "Sparse list: the ends of fibers that were not written are not set.";
+            "Lists: the ends of fibers that were not written are not set.";
         BlockStart in "lower/levels/block_list.rs": "Block list: a block begins one coordinate late.";
         BlockEnds in "lower/levels/block_list.rs": "Block list: every coordinate extends the last block.";
         BlockFromEnd in "lower/levels/block_list.rs": "Block list: read backward, a block begins one coordinate late.";
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Each fault breaks a rule of the file that its row names, and of no other file.
+    /// Each fault occurs in the file that its row names, and in no other file.
     #[test]
     fn rows_name_the_files_of_their_faults() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -319,10 +319,12 @@ fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
     TreeTerm::Call(op.clone(), args)
 }
 
-/// Returns the value of a user-defined operator outside its declared iteration algebra; `None` if
-/// the arguments may be inside the algebra, if no algebra is declared, if no argument is a literal,
-/// or if more than [`MAX_OPEN_ARGUMENTS`] are not. A literal argument counts as stored unless it is
-/// the declared fill; for other arguments both cases are tried.
+/// Returns the value of a user-defined operator whose arguments are outside of its declared
+/// iteration algebra. Returns `None` in five cases: no algebra with a fill for each argument is
+/// declared, the arguments may be inside of the algebra, no argument is a literal, more than
+/// [`MAX_OPEN_ARGUMENTS`] arguments are not literals, or the operator faults on its fills. A
+/// literal counts as stored unless it is the declared fill; for other arguments, both cases are
+/// tried.
 fn value_outside_iteration(op: &Op, args: &[TreeTerm], mode: FloatMode) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
     let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);

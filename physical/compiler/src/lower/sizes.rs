@@ -1,5 +1,5 @@
-//! Names of sizes for readers: a size has the name of the index that iterates over it, while equal
-//! sizes share one parameter in the code that runs.
+//! Names of sizes for readers: a size is named after an index that iterates over all of it, or else
+//! after its tensor and mode. In the code that runs, equal sizes share one parameter instead.
 
 use super::level::LevelId;
 use crate::notation::{Expr, Index, Program, Stmt, TensorId};
@@ -17,7 +17,7 @@ impl SizeNames {
     /// Returns the names for a program in normal form.
     pub(super) fn of(program: &Program) -> SizeNames {
         let accesses = full_accesses(program);
-        // Each index has the class of the least index with the same name.
+        // The class of an index is the least index that shares its name.
         let mut class: Vec<usize> = (0..program.indices.len()).collect();
         for indices in accesses.values() {
             let merged: Vec<usize> = indices.iter().map(|index| class[index.index()]).collect();

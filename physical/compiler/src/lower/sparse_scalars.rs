@@ -2,7 +2,7 @@
 //!
 //! Some consumers do nothing while a temporary has its initial value. For example, they write the
 //! fill value into a level that does not store it, or fold products with the temporary in a further
-//! loop. The writes of such a temporary set a flag, and
+//! loop. The writes of such a temporary set a flag `written`, which guards the consumer:
 //! ```text
 //! where(consumer, producer)  =  producer; if written { consumer }
 //! ```

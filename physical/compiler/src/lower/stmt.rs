@@ -176,8 +176,8 @@ pub(crate) struct LeafPosition {
 }
 
 /// Moves accumulators whose position does not change in the loop into locals, so that the loop
-/// works on registers in place of memory. An accumulator moves only if its fold is the only use of
-/// the tensor as a target in the loop, and the loop does not declare, freeze, thaw or swap the
+/// works on registers in place of memory. An accumulator moves only if all writes of the tensor in
+/// the loop fold into this accumulator, and the loop does not declare, freeze, thaw or swap the
 /// tensor. Returns these accumulators, each with the memory to which the caller must store it after
 /// the loop.
 fn promote_accumulators(
@@ -195,7 +195,8 @@ fn promote_accumulators(
             mixed.push(a.tensor);
         }
     });
-    // Other statements that read or write the tensor would not see the value in registers.
+    // Statements that declare, freeze, thaw or swap the tensor would not see the value in the
+    // registers.
     body.for_each_lifecycle(&mut |tensor| mixed.push(tensor));
     let mut promoted = Vec::new();
     for &(id, tensor) in &folds {

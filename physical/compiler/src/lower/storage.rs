@@ -113,7 +113,7 @@ pub(crate) struct TensorCode {
     /// appends.
     pub(crate) chunk: Option<(Local, Local)>,
     /// The input whose levels the tensor shares, and the number of positions of that input's
-    /// values. The tensor then has no levels of its own.
+    /// values. A tensor that shares levels has none of its own.
     pub(crate) pattern: Option<(TensorId, Expr)>,
     /// True for an output of which every element is set, so that the initial contents do not
     /// matter.
@@ -133,7 +133,7 @@ pub(crate) struct LevelCode {
     /// The size of the storage mode.
     pub(crate) dimension: Expr,
     pub(crate) arrays: Vec<Buffer>,
-    /// The number of positions of the level during writing.
+    /// The counter of the positions, runs or entries that are written so far.
     pub(crate) count: Option<Local>,
     /// Further locals of the level kind during writing.
     pub(crate) extra_locals: Vec<Local>,

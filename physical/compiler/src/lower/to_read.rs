@@ -1,4 +1,4 @@
-//! Lowering to code for readers, in which size parameters are named after indices.
+//! Lowering to code for readers, in which size parameters are named after indices where possible.
 
 use super::sizes::SizeNames;
 use super::{InputLayout, LoweringOptions, Purpose, lower, lower_with};

@@ -80,10 +80,11 @@ fn sets_each_coordinate(lhs: &Access, loops: &EnclosingLoops<'_>, sizes: &[u64])
         && loops.iter().all(|(index, _)| each_once(index))
 }
 
-/// Returns whether a tensor is an output with the pattern of an input, its levels are dense or
-/// unique sparse lists, and one unconditional assignment sets all of its stored elements. The
-/// assignment is in loops over whole modes, which walk only that input. Its value is computed from
-/// the input's element at the same coordinates, from elements of dense inputs and from constants.
+/// Returns whether three conditions hold: a tensor is an output with the pattern of an input, its
+/// levels are dense or unique sparse lists, and one unconditional assignment sets all of its stored
+/// elements. The assignment is in loops over whole modes, which walk only that input. Its value is
+/// computed from the input's element at the same coordinates, from elements of dense inputs and
+/// from constants.
 ///
 /// Lowering drops such an assignment only if its value is a constant, and then at all coordinates.
 fn is_set_along_pattern(program: &Program, id: TensorId) -> bool {

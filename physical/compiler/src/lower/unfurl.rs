@@ -1,6 +1,6 @@
 //! Unfurling: at a loop, every access whose next subscript the loop resolves becomes the looplet of
-//! its fiber. Comparisons between the index and a computed value are masks: tensors without storage
-//! that unfurl to phases.
+//! its fiber. A few comparisons between the index and a computed value become masks: tensors
+//! without storage that unfurl to phases.
 
 use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, not, plus, split, sub};
 use super::cx::Cx;
@@ -20,8 +20,8 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, Scalar};
 use std::rc::Rc;
 
-/// Number of comparisons of a loop that may become masks, since phases multiply. All other
-/// comparisons are evaluated at each coordinate.
+/// Limit on the number of comparisons of a loop that become masks, because the phases of masks
+/// multiply. All other comparisons are evaluated at each coordinate.
 const MAX_MASKS: usize = 3;
 
 /// Bound on numbers in comparisons: sums and differences of a few coordinates and numbers up to
@@ -76,9 +76,9 @@ pub(crate) fn heads(
 struct LoopContext<'a> {
     extent: &'a LoopExtent,
     body: &'a Tree,
-    /// The accesses whose bounds cut the loop into phases, as the constant terms of their offsets,
-    /// grouped by the scale and the base of the offset. The numbers of phases add up within a
-    /// group, and multiply across groups.
+    /// The accesses whose bounds cut the loop into phases, in groups with one scale and one base of
+    /// the offset. Each group has the constant terms of the offsets of its accesses. The numbers of
+    /// phases add up within a group, and multiply across groups.
     phases: Vec<(LinearForm, Vec<i64>)>,
 }
 
@@ -442,8 +442,9 @@ fn collect_comparisons(t: &TreeTerm, index: Index, comparisons: &mut Vec<TreeTer
 }
 
 /// Returns the phases of a comparison between linear forms of the index, or between
-/// `floordiv(form, width)` and a value that does not depend on the index. Returns `None` for other
-/// comparisons, if the index cancels out, and if a side with the index may overflow.
+/// `floordiv(form, width)` and a value that does not depend on the index. Returns `None` in three
+/// cases: the comparison has another form, the index cancels out, or a side with the index may
+/// overflow.
 fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: Index) -> Option<Looplet> {
     let TreeTerm::Call(Op::Builtin(op), args) = comparison else { return None };
     let is_index = |cx: &Cx<'_>, t: &TreeTerm| dtype_of(cx, state, t) == DType::I64;

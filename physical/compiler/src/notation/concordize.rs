@@ -9,8 +9,9 @@
 //! is bound too early: `A[j, i]` under loops `i`, `j`, or `A[i, i]`, or `w[i]` of a local that is
 //! not dense and is declared inside of the loop of `i`. Each of these subscripts becomes the index
 //! `s` of a new loop of one round, `for s in e..e+1`: a random access by seeking. The new loop is
-//! placed just outside of the loop that resolves the next mode, or just around the statement of the
-//! access. Accesses that need the same loop share it (Finch, concordization of index positions).
+//! placed just outside of the loop that resolves the next mode, or, if no loop resolves a later
+//! mode, just around the statement of the access. Accesses that need the same loop share it (Finch,
+//! concordization of index positions).
 //!
 //! For a write into appended levels, the new loop is placed as far outside as possible, so that the
 //! loops that would repeat its coordinate lie inside of it. The new loop cannot be placed around a

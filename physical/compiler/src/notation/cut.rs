@@ -133,8 +133,8 @@ impl RoundCoordinates {
 pub enum Obstacle {
     /// The program has no outermost loop, or several, or the only one is a `while`.
     SeveralLoops,
-    /// A round depends on a value that an earlier round left in this local, or all rounds read
-    /// values that were stored in this local before the loop.
+    /// Rounds may share the contents of this local: it is declared outside of the loop, and either
+    /// has levels or is changed in the loop.
     CarriedLocal(String),
     /// The number of rounds is computed at run time.
     OpenExtent,
@@ -145,9 +145,10 @@ pub enum Obstacle {
     /// Several rounds may write one element of this output, and the writes are not folds by one
     /// operator that can be regrouped by chunks.
     NotFolded(String),
-    /// This output is appended to, and its outermost coordinate is neither the index of the loop
-    /// (possibly times a positive factor, plus a constant) nor, if the loop is over blocks of a
-    /// constant number of rounds, the index of the loop over the rounds of one block.
+    /// This output is appended to, and its outermost coordinate has neither of two forms. One form
+    /// is the index of the loop, possibly times a positive factor plus a constant. The other form
+    /// is for a loop over blocks of a constant number of rounds: the index of the loop over the
+    /// rounds of one block.
     Appended(String),
     /// This output is appended to, and arrays of its format cannot be concatenated.
     NotConcatenated(String),
@@ -424,9 +425,9 @@ impl<'a> BodyAccesses<'a> {
     }
 
     /// Returns the range of a subscript in a round of the loop of `index`. Returns `None` if the
-    /// subscript does not depend on that loop, or depends on variables, on several inner loops, on
-    /// an inner loop without a constant maximum of rounds, or on an inner loop of several rounds by
-    /// a stride other than 1.
+    /// subscript is not linear or does not depend on that loop. Also returns `None` for dependence
+    /// on variables, on several inner loops, on an inner loop without a constant maximum of rounds,
+    /// or on an inner loop of several rounds by a stride other than 1.
     fn span(&self, at: &Expr, index: Index) -> Option<CoordinateSpan> {
         let form = Linear::of(at)?;
         let inner = form.terms.iter().find(|(atom, _)| *atom != Atom::Index(index)).copied();
@@ -453,8 +454,8 @@ impl<'a> BodyAccesses<'a> {
 }
 
 impl BodyAccesses<'_> {
-    /// Returns whether a subscript depends on an index, directly or through the start of an inner
-    /// loop. A subscript with a variable counts as dependent.
+    /// Returns whether a subscript depends on an index, directly or through the begin of an inner
+    /// loop in `loops`. A subscript with a variable counts as dependent.
     fn depends_on(&self, at: &Expr, index: Index) -> bool {
         let by = |atom: &Atom| match atom {
             Atom::Index(i) => {
@@ -493,8 +494,8 @@ fn outermost_loop(body: &Stmt) -> Result<(Index, (&Expr, &Expr), &Stmt), Obstacl
     }
 }
 
-/// Returns a local that is declared outside of the outermost loop and either is written in the loop
-/// or has levels, whose arrays each chunk would write.
+/// Returns a local that is declared outside of the outermost loop, and either is assigned, thawed
+/// or swapped in the loop, or has levels, whose arrays each chunk would write.
 fn carried_local(program: &Program) -> Option<TensorId> {
     fn around(stmt: &Stmt, found: &mut Vec<TensorId>) {
         match stmt {
@@ -511,6 +512,7 @@ fn carried_local(program: &Program) -> Option<TensorId> {
         if let Stmt::For { body, .. } = s {
             body.walk(&mut |s| match s {
                 Stmt::Thaw(t) | Stmt::Swap(t, _) if locals.contains(t) => carried = Some(*t),
+                Stmt::Swap(_, t) if locals.contains(t) => carried = Some(*t),
                 Stmt::Assign { lhs, .. } if locals.contains(&lhs.tensor) => carried = Some(lhs.tensor),
                 _ => {}
             });

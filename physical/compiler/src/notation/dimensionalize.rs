@@ -16,7 +16,7 @@
 //! - The size of an open dimension is one more than the largest coordinate that linear subscripts
 //!   write in its mode.
 //! - A loop over `i` with constant bounds is an error if the subscript `i`, `i + c` or `c - i` of
-//!   an access leaves the bounds in some round, unless the access has an `outside` or is under a
+//!   an access is out of bounds in some round, unless the access has an `outside` or is under a
 //!   condition inside the loop.
 
 use super::linear::{Atom, Linear};

@@ -2,8 +2,8 @@
 //!
 //! The interpreter executes a program as written, over tensors stored densely by their storage
 //! modes. Loops ascend, folds have exactly the order of the loops, and `Op::eval_in` defines the
-//! values. A program can run before and after a pass, so that tests of the pass can compare both
-//! runs, if lifecycles are explicit, loops have extents, and no dimension is open.
+//! values. A program runs if its lifecycles are explicit, its loops have extents, and no dimension
+//! is open. So tests of a pass can run a program before and after the pass, and compare the runs.
 
 use super::dense_values::DenseValues;
 use super::text::{label, print_expr};

@@ -8,8 +8,8 @@
 //! - An output without a declaration is declared at the start of the program. An output that is
 //!   writable at the end of the program is frozen there.
 //! - A local without a declaration is declared in the innermost body that contains all its uses,
-//!   just before the first statement of a block that uses the local. So the local has a new life in
-//!   every round. A local that carries values from round to round must be declared by hand.
+//!   just before the first statement of that body that uses the local. So the local has a new life
+//!   in every round. A local that carries values from round to round must be declared by hand.
 //! - A freeze is inserted before a statement that reads or swaps a writable tensor, a thaw before a
 //!   statement that writes a frozen tensor. A body that changes the state of an outer tensor
 //!   restores that state at its end.

@@ -10,12 +10,12 @@
 //! takes.
 //!
 //! # The normal form
-//! [`normalize`] establishes these rules. [`verify_normal`] checks rules 1 to 5, 8 and 10, except
-//! that it accepts loops without rounds, and the positions that rule 6 requires of loops of one
-//! round:
-//! 1. All rules of the module `verify` hold. Lifecycles are explicit: a `declare` for each output
-//!    and each used local, `freeze` before reads and, for outputs, at the end, `thaw` before
-//!    further writes.
+//! [`normalize`] establishes these rules. [`verify_normal`] checks rules 1 to 5, 8 and 10, and of
+//! rule 6 the positions of the loops of one round. It does not reject loops without rounds, which
+//! rule 3 excludes.
+//! 1. All rules of the module `verify` hold. Lifecycles are explicit. Each output and each used
+//!    local is declared. A tensor is frozen before it is read, and an output at the end. A frozen
+//!    tensor is thawed before it is written again.
 //! 2. Each `for` and `let` binds an index or variable of its own; ids are unique in the program,
 //!    names may repeat.
 //! 3. Each `for` has an extent `(lo, hi)` of `i64` expressions over outer indices and variables,
@@ -38,7 +38,8 @@
 //!    constant. These are plain loops; `s` occurs in subscripts only. Loops of one round that
 //!    resolve an appended level lie outside of all loops that would repeat their coordinate.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
-//! 8. The schedule is empty: [`apply_schedule`] has transformed the loops.
+//! 8. The schedule is empty: [`apply_schedule`] transforms the loops before [`normalize`], which
+//!    rejects a program that has a schedule.
 //! 9. Each subscript has its proof of being in bounds, or a check ([`prove_bounds`]).
 //! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written and
 //!     scheduled programs, in extents, never in subscripts.
@@ -87,6 +88,7 @@ pub use join_rounds::join_rounds;
 pub use lifecycles::insert_lifecycles;
 pub use linear::{Atom, Linear};
 pub use nodes::*;
+pub use pattern::verify_patterns;
 pub use schedule::{TRANSFORMATIONS, TransformationText, apply_schedule};
 pub use scopes::resolve_scopes;
 pub use sections::{Sections, find_sections};
@@ -115,9 +117,27 @@ pub fn normalize(program: Program) -> Result<Program, Error> {
 /// # Errors
 /// Like [`normalize`].
 pub fn normalize_with_ranges(program: Program, ranges: Ranges<'_>) -> Result<Program, Error> {
-    let program = resolve_scopes(program)?;
-    let program = insert_lifecycles(program)?;
+    let program = with_lifecycles(program)?;
     verify(&program)?;
+    into_normal_form(program, ranges)
+}
+
+/// Normalizes a program of [`from_physical`] like [`normalize`]. The program is verified only in
+/// its normal form, because the translation of a valid query follows the rules of Notation.
+///
+/// # Errors
+/// Like [`normalize`].
+pub fn normalize_translated(program: Program) -> Result<Program, Error> {
+    let program = with_lifecycles(program)?;
+    debug_assert_eq!(verify(&program).map_err(|e| e.to_string()), Ok(()), "{}", print(&program));
+    into_normal_form(program, &|_| None)
+}
+
+fn with_lifecycles(program: Program) -> Result<Program, Error> {
+    insert_lifecycles(resolve_scopes(program)?)
+}
+
+fn into_normal_form(program: Program, ranges: Ranges<'_>) -> Result<Program, Error> {
     let program = dimensionalize(program)?;
     let program = wrapperize(drop_empty_loops(inline_single_rounds(program)));
     let program = initialize(join_rounds(concordize(program)));

@@ -8,8 +8,8 @@ use crate::Error;
 use redpoll_logic::{LeafKind, Scalar};
 use std::collections::HashMap;
 
-/// Checks the rules of the normal form (see the module `notation`) of a program that passes
-/// `verify`.
+/// Checks rules 3 to 5, 8 and 10 of the normal form (see the module `notation`), and the writes of
+/// pattern leaves, in a program that passes `verify`. Loops without rounds are accepted.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
     let mut c = NormalFormVerifier { program, depth: HashMap::new(), declared: HashMap::new(), path: Vec::new() };
     if let Some(t) = program.tensors.iter().find(|t| t.ty.shape.contains(&OPEN_DIMENSION)) {
@@ -25,7 +25,7 @@ struct NormalFormVerifier<'a> {
     program: &'a Program,
     /// The depth of each bound atom: one more than the number of atoms bound before it.
     depth: HashMap<Atom, usize>,
-    /// The number of atoms bound before the declaration of each tensor that has a level that is not
+    /// The number of atoms bound before the declaration of each tensor with a level that is not
     /// dense.
     declared: HashMap<TensorId, usize>,
     path: Vec<&'a Stmt>,

@@ -139,8 +139,8 @@ impl<'a> WriteOrderVerifier<'a> {
     }
 
     /// Returns the loops among the binders that may run more than once, or whose begin is not a
-    /// linear form. Merges a loop over the rounds of a block of stored entries, or of a part of a
-    /// block, with the loops over blocks and parts directly around it, since together these loops
+    /// linear form. A loop over the rounds of a block of stored entries, or of a part of a block,
+    /// is merged with the loops over blocks and parts directly around it. Together, these loops
     /// ascend like one loop.
     fn repeated_loops(&self, binders: &[EnclosingBinder<'_>]) -> Vec<RepeatedLoop> {
         let mut loops: Vec<RepeatedLoop> = Vec::new();
@@ -168,10 +168,9 @@ impl<'a> WriteOrderVerifier<'a> {
     }
 
     /// Expands the atoms of a form that are bound inside of the declaration. A variable becomes its
-    /// value if this value is a linear form. The index of a loop of at most one round becomes the
-    /// begin of the loop; another index becomes this begin plus an offset, if the begin is a linear
-    /// form. Atoms bound outside of the declaration are constant inside. Returns `None` on
-    /// overflow.
+    /// value if this value is a linear form. An index becomes the begin of its loop if the begin is
+    /// a linear form, plus an offset unless the loop has at most one round. Atoms bound outside of
+    /// the declaration are constant inside. Returns `None` on overflow.
     fn expand(&self, form: Linear, start_depth: usize) -> Option<Linear> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {

@@ -13,9 +13,23 @@ use crate::Error;
 use redpoll_logic::{FloatMode, LeafKind, Scalar};
 use std::collections::HashMap;
 
-/// Checks the outputs of a program that have the patterns of inputs.
+/// Checks the outputs of a program that have the patterns of inputs. A program does not record the
+/// float mode that it was made for, so a proof in either mode suffices.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
-    let mut c = PatternVerifier { program, values: HashMap::new(), path: Vec::new() };
+    check_in(program, &[FloatMode::Relaxed, FloatMode::StrictIeee])
+}
+
+/// Checks the outputs of a program that have the patterns of inputs, for runs in a float mode. In
+/// strict mode, `0 * x` may be NaN, so the product with an input does not keep the fill value 0.
+///
+/// # Errors
+/// When an output does not fit its pattern.
+pub fn verify_patterns(program: &Program, mode: FloatMode) -> Result<(), Error> {
+    check_in(program, &[mode])
+}
+
+fn check_in(program: &Program, modes: &[FloatMode]) -> Result<(), Error> {
+    let mut c = PatternVerifier { program, modes, values: HashMap::new(), path: Vec::new() };
     for decl in &program.tensors {
         let Some(of) = decl.pattern else { continue };
         let (own, input) = (&decl.ty, &program.tensors[of.index()].ty);
@@ -37,6 +51,8 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
 
 struct PatternVerifier<'a> {
     program: &'a Program,
+    /// The modes in one of which each write must keep the fill value.
+    modes: &'a [FloatMode],
     /// The values of variables, and of indices of loops of one round.
     values: HashMap<Atom, &'a Expr>,
     path: Vec<&'a Stmt>,
@@ -81,13 +97,11 @@ impl<'a> PatternVerifier<'a> {
         Ok(())
     }
 
-    /// Returns whether a write provably leaves the fill value wherever the input has its own fill
-    /// value. An overwrite is never accepted. A program does not record the float mode that it was
-    /// made for. A proof in either mode suffices, since the fill values in the program are right
-    /// for its own mode.
+    /// Returns whether a write provably keeps the output's fill value where the input has its own
+    /// fill value. An overwrite is never accepted.
     fn preserves_fill(&self, access: (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
         let fill = &self.program.tensors[access.0.tensor.index()].ty.fill;
-        [FloatMode::Relaxed, FloatMode::StrictIeee].into_iter().any(|mode| {
+        self.modes.iter().any(|&mode| {
             let Some(value) = self.value_at_fill(rhs, access, mode) else { return false };
             match write {
                 Write::Init => value == *fill,

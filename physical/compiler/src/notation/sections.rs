@@ -26,7 +26,7 @@ pub struct Sections {
     pub folds: Vec<(TensorId, Op)>,
 }
 
-/// Returns how the rounds of a loop that is cut into chunks can be cut into sections; `None` if the
+/// Returns a division into sections of the rounds of a loop that is cut into chunks; `None` if the
 /// rounds cannot be cut.
 pub fn find_sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Sections> {
     let mut writes: Vec<(&Access, &Write)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Pass `inline_single_rounds`: replaces loops of one round that lie too far inside for an appended
-//! level by their bodies.
+//! Pass `inline_single_rounds`: a loop of one round that lies too far inside for an appended level
+//! is replaced by its body.
 //!
 //! ```text
 //! for j { for i in [e, e + 1) { C[i] += r } }  =  for j { C[e] += r }
@@ -32,10 +32,10 @@ struct MisplacedLoops<'a> {
     program: &'a Program,
     /// The bound atoms, outermost first.
     bound: Vec<Atom>,
-    /// The enclosing `for` loops that may run more than once, each as the number of atoms bound
-    /// outside of it.
+    /// The enclosing `for` loops that may run more than once or are parallel, each as the number of
+    /// atoms bound outside of it.
     repeated: Vec<usize>,
-    /// The first values of the enclosing loops of one round.
+    /// The index values of the other enclosing `for` loops, which have one round.
     single: HashMap<Index, &'a Expr>,
     /// The number of atoms bound outside of each declaration.
     declared: HashMap<TensorId, usize>,

@@ -74,8 +74,8 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
     }
 }
 
-/// Checks that the tensor that is cut into blocks is an input, and that the bounds of the blocks
-/// are inputs of the expected types.
+/// Checks that the tensor that is cut into blocks is an input, that the partition can cut its
+/// modes, and that the bounds of the blocks are inputs of the expected types.
 fn check_block_inputs(program: &Program, inputs: &BlockInputs) -> Result<(), String> {
     let input = |t: TensorId| match program.tensors.get(t.index()) {
         Some(decl) if decl.role == Role::Input => Ok(decl),
@@ -120,7 +120,7 @@ fn check_block_inputs(program: &Program, inputs: &BlockInputs) -> Result<(), Str
     Ok(())
 }
 
-/// Checks that all entries below one coordinate of the modes before `modes` are adjacent.
+/// Checks that the entries of each fiber over `modes` are adjacent.
 pub(super) fn check_fibers(of: &TensorDecl, modes: &Range<usize>) -> Result<(), String> {
     match of.ty.format.levels[..modes.start].iter().position(|level| !level.unique) {
         Some(k) => {

@@ -15,13 +15,13 @@
 //!   variable has the dtype of its value. A right-hand side and the value of an `outside` have the
 //!   dtype of their tensor, and the operator of a fold preserves it.
 //! - **lifecycle**: an output or local is declared once, then written, frozen, read, thawed,
-//!   written, and so on. The tensor is written only between declare or thaw and freeze, and read
-//!   only when frozen; so a statement never reads and writes one tensor. A loop, `if` or `while`
-//!   restores the state of every tensor of the outer scope; the life of a tensor that is declared
-//!   inside a body ends with the body. (`let`, `where` and blocks open no scope.) If the body of a
-//!   loop swaps or changes the state of an outer tensor with a level that is not dense, the index
-//!   of the loop occurs in no subscript of that tensor. (A fiber is looked up where the loop over
-//!   the fiber begins.)
+//!   written, and so on. The tensor is written only after a declare or thaw and before the next
+//!   freeze, and read only when frozen; so an assignment never reads and writes one tensor. A loop,
+//!   `if` or `while` restores the state of every tensor of the outer scope; the life of a tensor
+//!   that is declared inside a body ends with the body. (`let`, `where` and blocks open no scope.)
+//!   If the body of a loop swaps an outer tensor with a level that is not dense, or changes its
+//!   state, the index of the loop occurs in no subscript of that tensor. (A fiber is looked up
+//!   where the loop over the fiber begins.)
 //! - **swap**: two locals of one type, both frozen (rule **lifecycle**), exchange their contents;
 //!   scalars are bound by `let` instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
@@ -297,9 +297,9 @@ impl<'a> ProgramVerifier<'a> {
         Ok(())
     }
 
-    /// Checks that the body of a loop neither swaps nor changes the state of an outer tensor that
-    /// has a level that is not dense and is accessed by the index of the loop. A fiber of such a
-    /// level is looked up where the loop over the fiber begins.
+    /// Checks the outer tensors with a level that is not dense. If the body of a loop accesses such
+    /// a tensor by the index of the loop, the body must neither swap the tensor nor change its
+    /// state, because a fiber of the level is looked up where the loop over the fiber begins.
     fn check_state_changes(&self, index: Index, body: &Stmt) -> Result<(), Error> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {

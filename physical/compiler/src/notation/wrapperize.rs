@@ -13,9 +13,10 @@
 //! A part stays at its statement, in a `let` right around the statement, if one of its reads is not
 //! of an input, if a read without an `outside` is not provably in bounds, or if the part uses
 //! another part that stays. Where the pass finds a part again in the scope of its `let`, the
-//! variable replaces the part: a call in any expression, a read that has moved in subscripts. So a
-//! call in a subscript and in the conditions of one statement is evaluated once, and each nested
-//! gather adds one `let`.
+//! variable replaces the part. A call is replaced in any expression. A read is replaced only if its
+//! `let` has moved outwards, and only where the read is a part of a subscript. So a call that one
+//! statement has both in a subscript and elsewhere is evaluated once, and each nested gather adds
+//! one `let`.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;

@@ -12,8 +12,8 @@ pub(super) struct RepeatedLoop {
     pub(super) index: Index,
     /// The maximum number of rounds, if a constant maximum is proved.
     pub(super) rounds: Option<i64>,
-    /// The loops over blocks and parts of blocks directly around this loop that are merged with it,
-    /// if this loop iterates over the rounds of a block or of a part.
+    /// The loops that are merged with this loop. If this loop iterates over the rounds of a block
+    /// or of a part of a block, these are the loops over blocks and parts directly around it.
     pub(super) blocks: Vec<Index>,
 }
 
@@ -59,12 +59,13 @@ impl WritePath {
     /// the order of the program. At the first level where the paths differ, different loops must
     /// resolve the two coordinates; loops around both writes must resolve all levels above.
     ///
-    /// With `r` the rounds of the other loops around both writes, the coordinates at this level are
+    /// Let `r` be the rounds of the loops around both writes that resolve no level above. The
+    /// coordinates at this level are
     /// ```text
     /// earlier: a r + b,  0 <= b <= reach        later: a r + distance
     /// ```
     /// They ascend if `reach < distance`, and `a r` plus a last digit from 0 to `distance` is an
-    /// ascending mixed radix. A round of these loops then ends before the next round begins.
+    /// ascending mixed radix: all coordinates of one round `r` are below those of the next round.
     pub(super) fn is_before(&self, later: &WritePath) -> bool {
         let common = self.loops.iter().zip(&later.loops).take_while(|(a, b)| a == b).count();
         let indices = |path: &WritePath| -> Vec<Index> {

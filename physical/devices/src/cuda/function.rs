@@ -165,7 +165,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     );
 }
 
-/// Declares the variables of polls: the number of rounds so far, and whether a lane has stopped.
+/// Declares the variables of polls: the number of rounds so far, and a flag for a lane that has
+/// stopped.
 fn declare_poll_counters(grid: &Grid, out: &mut String) {
     let polls =
         |active: ActiveLanes| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Extension(TeamStmt::Poll(active))));

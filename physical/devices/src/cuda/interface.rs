@@ -40,7 +40,7 @@ pub(crate) trait DeviceInterface: Send + Sync {
     /// Copies `bytes` bytes from one address to another; the ranges do not overlap.
     fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceFailure>;
 
-    /// Sets each of the `bytes` bytes from an address on to `byte`.
+    /// Sets `bytes` bytes, the first of which is at an address, to the value `byte`.
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), DeviceFailure>;
 
     /// Runs the kernel of `stitch.cu`, which moves elements as its table of `moves` entries

@@ -1,9 +1,9 @@
 //! Device memory under a limit: arrays of inputs, which are uploaded once, and results of kernels.
 //!
-//! The copy of an input stays on the device until the first upload after the host has dropped the
-//! array, and a result as long as its tensor lives, unless they are evicted. If an allocation does
-//! not fit, the least recently used entries are evicted: copies of inputs are dropped, results are
-//! fetched to the host. Memory that a launch uses is freed only after the launch.
+//! Unless it is evicted, the copy of an input stays on the device until the first upload after the
+//! host has dropped the array, and a result stays as long as its tensor lives. If an allocation
+//! does not fit, the least recently used entries are evicted: copies of inputs are dropped, and
+//! results are fetched to the host. Memory that a launch uses is freed only after the launch.
 
 use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface};
 use crate::Error;
@@ -153,8 +153,8 @@ impl DevicePool {
         &*self.device
     }
 
-    /// Returns the number of bytes available to windows under `limit` and the limit of the device:
-    /// the bytes of the smaller limit, except those in use by neither copies of inputs nor results.
+    /// Returns the number of bytes available to windows under `limit` and the limit of the device.
+    /// Copies of inputs and results count as available memory, because they can be evicted.
     pub(crate) fn available(&self, limit: usize) -> usize {
         let state = self.locked();
         let bytes = |entry: &EvictableEntry| match entry {

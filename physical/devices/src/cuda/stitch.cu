@@ -1,5 +1,5 @@
-// Stitches arrays together from windows. A move copies a bounded number of elements and adds a shift
-// to each of them. Blocks share the moves; the threads of a block copy adjacent elements.
+// Stitches arrays together from windows. A move copies a bounded number of elements and adds a
+// shift to each of them. Blocks share the moves; the threads of a block copy adjacent elements.
 
 struct rp_move {
     const void *from;

@@ -9,7 +9,7 @@ use redpoll_kernels::c::helpers::{Dialect, Helpers};
 use redpoll_kernels::c::stmt::status_name;
 use std::fmt::Write;
 
-/// Compiler options that results depend on.
+/// Compiler options that the compilation or the results depend on.
 pub const OPTIONS: &[&str] =
     &["--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--device-as-default-execution-space"];
 
@@ -159,9 +159,9 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
     b = old;
 }
 
-// Polls for cancellation once in RP_ROUNDS rounds. RP_POLL: the first lane polls, and all lanes end
-// the chunk together. RP_POLL_ALONE: each lane polls and leaves the loop, after which the lanes
-// exchange whether any of them stopped.
+// Polls for cancellation once in RP_ROUNDS rounds. RP_POLL: the first lane polls; if the launch is
+// cancelled, all lanes end the chunk together. RP_POLL_ALONE: each lane polls, and leaves the loop
+// if the launch is cancelled; after the loop, the lanes exchange whether any of them stopped.
 #define RP_ROUNDS 256
 #define RP_POLL(lanes)                                                                         \\
     do {                                                                                       \\
@@ -192,7 +192,7 @@ template <typename T> static inline T rp_published(uint32_t lane) {
 }
 
 // Places the beginning of a window in the memory of a block at `next`, if the window has a share of
-// it. The caller places a barrier afterwards.
+// this memory. The caller places a barrier afterwards.
 template <typename T>
 static inline void rp_begin_window(rp_window &window, T fill, uint64_t *&next, uint32_t lane, uint32_t lanes) {
     const int64_t share = window.share;

@@ -62,7 +62,8 @@ impl Polynomial {
     }
 }
 
-/// The positions of a round: `stride * index + base`, plus offsets below the stride.
+/// The positions of a round: `stride * index + base`, plus offsets that are at least 0 and below
+/// the absolute value of the stride.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct PositionForm {
     /// The variable of the loop, or the coordinate that is loaded at the variable.
@@ -80,7 +81,7 @@ pub(super) struct FormAnalysis<'a> {
     assigned: &'a HashSet<Local>,
     /// The buffers that the body stores into, other than by atomic operations and appends.
     stored: &'a HashSet<Buffer>,
-    /// Locals that the body assigns exactly once, with their values.
+    /// Locals that the body assigns exactly once, by a plain assignment, with their values.
     definitions: HashMap<Local, &'a Expr>,
     /// The variables and bounds of the loops around an access, inside the analyzed loop.
     enclosing: Vec<(Local, &'a Expr, &'a Expr)>,
@@ -96,8 +97,9 @@ impl<'a> FormAnalysis<'a> {
         FormAnalysis { var, coordinates, assigned, stored, definitions: definitions(body), enclosing: Vec::new() }
     }
 
-    /// Calls `f` on every access in statements, with the form of its position, if any, until `f`
-    /// returns `false`. Returns whether `f` accepted all accesses.
+    /// Calls `f` on the accesses of statements until `f` returns `false`. Each call gets the array,
+    /// and the form of the position if the position has one. Returns whether `f` accepted all
+    /// accesses.
     pub(super) fn all_accesses(
         &mut self,
         body: &'a [Stmt],
@@ -112,8 +114,8 @@ impl<'a> FormAnalysis<'a> {
             Stmt::For { var, lo, hi, .. } => Some((*var, lo, hi)),
             _ => None,
         };
-        // The bounds are analyzed as if inside their loop. If a bound mentions the variable of the
-        // loop, positions with that variable have no form.
+        // The bounds are analyzed as if inside their loop. This is safe: if a bound mentions the
+        // variable of the loop, positions with that variable have no form.
         self.enclosing.extend(inner);
         let mut accepted = true;
         stmt.for_each_expr(&mut |e| {
@@ -156,10 +158,12 @@ impl<'a> FormAnalysis<'a> {
         Some(PositionForm { index, stride, base })
     }
 
-    /// Returns the position of a round without its offset. The offset is the variable of a loop
-    /// from 0 up to the stride; or, if the stride is a constant, the remainder of the constant in
-    /// `rest` by the stride. Returns `None` if there is neither such a loop nor a constant stride,
-    /// or if the rest of the position varies.
+    /// Returns the base of a position, which is `rest` without an offset; `rest` is the position
+    /// without the product that contains the index. If `rest` contains the variable of a loop
+    /// inside the analyzed loop, the offset is this variable, which must run over `0..stride`.
+    /// Otherwise the stride must be a constant, and the offset is the remainder of the constant in
+    /// `rest` by the stride. Returns `None` if a condition is not met, or if the base varies in the
+    /// analyzed loop.
     fn base(&self, rest: Polynomial, stride: &Polynomial) -> Option<Polynomial> {
         for (inner, lo, hi) in &self.enclosing {
             let (offset, without) = rest.clone().split(&Expr::Local(*inner));

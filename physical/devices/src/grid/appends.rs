@@ -4,17 +4,17 @@
 //! ```text
 //! for q in lo..hi { .. if cond { grow list, n + 1; list[n] = value; n = n + 1 } .. }
 //! ```
-//! Lanes share the rounds if nothing else depends on the counter. A batch has one round for each
-//! lane. The counter of a round is its value before the batch, increased once for each earlier
-//! round of the batch that appends.
+//! Lanes share the rounds if nothing else depends on the counter. A batch has at most one round for
+//! each lane. In each round, the counter starts from its value before the batch, increased once for
+//! each earlier round of the batch that appends.
 //!
 //! The exact conditions are:
-//! - each counter is assigned once, where a positive constant is added to it, and all in one block,
-//!   with no statements but `if` around the block;
-//! - apart from the increases, only the statements of this block before the first increase read a
-//!   counter;
-//! - the body grows lists only in this block, before the first increase, each to a counter plus a
-//!   constant;
+//! - each counter is assigned once in the body, and this assignment adds a positive constant to it;
+//! - one block has the assignments of all counters, with no statements but `if` around the block;
+//! - in the body, a counter is read only by its own increase, and by statements of this block
+//!   before the first increase;
+//! - all growth is in this block, before the first increase, and each new length is a counter plus
+//!   a constant;
 //! - the arrays that are stored into at a counter have no other accesses in the body, and the
 //!   positions of two rounds differ.
 
@@ -41,8 +41,8 @@ impl Branch {
     }
 }
 
-/// The path to a block of a loop through the `if` statements around the block, outermost first: the
-/// index of each `if` in its list of statements, and the branch.
+/// The path to a block of a loop. For each `if` around the block, outermost first, the path has the
+/// index of the `if` in its list of statements, and the branch that contains the block.
 pub(crate) type BlockPath = Vec<(usize, Branch)>;
 
 /// Returns the path to the block that assigns a counter, and the block; `None` if other statements
@@ -176,7 +176,8 @@ fn count_growth(body: &[Stmt]) -> usize {
 }
 
 /// Returns the arrays that are stored into at a counter. Returns `None` if the body loads from such
-/// an array, or stores into it at another position, or at a position that another round may use.
+/// an array, if it also stores into the array at positions without a counter, or if two rounds may
+/// store at one position.
 fn appended_buffers(body: &[Stmt], counters: &[RoundCounter]) -> Option<HashSet<Buffer>> {
     let mentions_counter = |e: &Expr| counters.iter().any(|counter| e.mentions(counter.local));
     let mut stores: Vec<(Buffer, &Expr)> = Vec::new();

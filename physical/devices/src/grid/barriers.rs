@@ -1,11 +1,11 @@
 //! Barriers between conflicting accesses to one array by different lanes.
 //!
-//! Outside spread loops every lane evaluates conditions and assignments, but only the first lane
-//! evaluates the operands of a store and stores. A barrier is required between a store and a later
+//! Outside spread loops every lane evaluates conditions and assignments, but the first lane alone
+//! performs a store and evaluates its operands. A barrier is required between a store and a later
 //! access by another lane, and between a read and a later store by another lane. A barrier is
-//! placed as late as possible: right before the statement of the second access, or at the end of a
-//! round if the second access is in the condition of the loop. The pass compares arrays only, not
-//! elements.
+//! placed as late as possible, right before the statement of the second access. If the second
+//! access is in the condition that a `while` evaluates after a round, the barrier is placed at the
+//! end of the round. The pass compares arrays only, not elements.
 //!
 //! The accesses of each statement are collected once. Then a data-flow analysis places the
 //! barriers. The analysis of a loop is repeated until the accesses pending before its rounds no
@@ -44,7 +44,7 @@ impl Accesses {
     }
 }
 
-/// The accesses to each array, since the last barrier or by one statement.
+/// The accesses to each array: those since the last barrier, or those of one statement.
 #[derive(Clone, PartialEq, Eq)]
 struct Pending(Vec<Accesses>);
 
@@ -107,7 +107,7 @@ struct LoopStep {
 struct LoopSolution {
     /// The accesses pending before the first round, including those of the condition or the bounds.
     before: Pending,
-    /// The accesses pending before any round.
+    /// The accesses that may be pending before a round, the first one or a later one.
     each_round: Pending,
     after: Pending,
 }

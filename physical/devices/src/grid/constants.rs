@@ -23,9 +23,10 @@ impl<'f> Constants<'f> {
     }
 
     /// Returns the value of an expression in the chunk of the rounds `chunk`. If `chunk` is `None`,
-    /// returns the value that the expression has in every chunk. Returns `None` if the value is not
-    /// constant, or if the expression needs an unknown parameter or has other parts than sums,
-    /// differences, products, minima and maxima. Arithmetic saturates.
+    /// returns the value that the expression has in every chunk. Evaluates integers, parameters,
+    /// the bounds of the chunk, locals assigned once, sums, differences, products, minima and
+    /// maxima; arithmetic saturates. Returns `None` if the expression has other parts, needs an
+    /// unknown value, or has a chain of more than [`MAX_DEPTH`] locals.
     pub(super) fn value(&self, e: &Expr, chunk: Option<&Range<i64>>) -> Option<i64> {
         self.resolve(e, chunk, 0)
     }

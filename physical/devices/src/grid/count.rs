@@ -1,6 +1,6 @@
-//! Functions without some of their stores. A counting function records the lengths of outputs and
-//! how far outputs grow. It writes outputs and workspaces only if the counts depend on their
-//! contents.
+//! Functions without some of their stores. A counting function records the lengths of outputs, and
+//! the sizes to which outputs grow. It writes an output or a workspace only if the counts depend on
+//! the contents of that output or workspace.
 
 use redpoll_compiler::assembly::{Buffer, Expr, Function, Stmt};
 use redpoll_compiler::lower::cleanup;

@@ -1,8 +1,8 @@
 //! Independence of the rounds of a loop: whether lanes may take them in any order.
 //!
 //! Rounds are independent if
-//! - the body only assigns, stores, branches and loops: it grows buffers only to append, and does
-//!   not sort, swap, return, or leave the loop;
+//! - the body only assigns, stores, folds, branches and loops, apart from the growth of appends; it
+//!   does not sort, swap, return, or leave the loop;
 //! - each local that the body assigns is assigned in every round before it is read, and is read
 //!   only inside the loop. Exceptions are the counters of appends, and accumulators that a round
 //!   reads only to fold into them;

@@ -9,8 +9,8 @@
 //!     q = q + 1
 //! }
 //! ```
-//! Lanes share the rounds of `j`. Each entry then loads and stores the elements of `y`, and the
-//! lanes wait for each other between two entries. After the interchange, each lane takes one value
+//! Lanes share the rounds of `j`. For each entry, the lanes load and store the elements of `y`, and
+//! they wait for each other between two entries. After the interchange, each lane takes one value
 //! of `j`, and walks along the entries by itself:
 //! ```text
 //! if q < end {
@@ -55,8 +55,8 @@ struct Interchange<'a> {
     outermost: Vec<Local>,
 }
 
-/// A nest: each loop contains assignments and one loop, and the innermost loop, a `for`, contains
-/// assignments and stores.
+/// A nest: the innermost loop is a `for` that contains assignments and stores, and every other loop
+/// contains assignments and one loop.
 struct Nest {
     /// Assignments of the original nest whose values are the same in all rounds.
     invariants: Vec<Stmt>,
@@ -97,10 +97,11 @@ impl Interchange<'_> {
         out
     }
 
-    /// Returns the statements that replace a nest. Returns `None` if the statement is not a nest,
-    /// if other code reads a local of the nest, if the bounds of the innermost loop vary, or if
-    /// rounds of the innermost loop may depend on each other or on other elements of the stored
-    /// arrays.
+    /// Returns the statements that replace a nest. Returns `None` in these cases:
+    /// - the statement is not a nest, or other code reads a local that the nest assigns;
+    /// - the bounds of the innermost loop vary, or `accumulate` rejects its stores;
+    /// - rounds of the innermost loop may depend on each other, or on other elements of the stored
+    ///   arrays.
     fn interchanged(&mut self, stmt: &Stmt) -> Option<Vec<Stmt>> {
         let is_entered = entry_condition(stmt)?;
         let own_reads = count_reads(&self.f, std::slice::from_ref(stmt));
@@ -133,8 +134,9 @@ impl Interchange<'_> {
         Some(invariants.into_iter().chain([Stmt::If { cond: is_entered, then, other: Vec::new() }]).collect())
     }
 
-    /// Returns whether the rounds of the innermost loop assign a local that later rounds or other
-    /// loops read, such as the running sum of a scan. `reads` has the numbers of reads in the nest.
+    /// Returns whether the rounds of the innermost loop assign a local that is read in a later
+    /// round or outside of this loop, such as the running sum of a scan. `reads` has the number of
+    /// reads of each local in the nest.
     fn carries(&self, body: &[Stmt], reads: &[u32]) -> bool {
         let own_reads = count_reads(&self.f, body);
         body.iter().flat_map(assigned_locals).any(|local| {
@@ -143,10 +145,10 @@ impl Interchange<'_> {
         })
     }
 
-    /// Turns the stores of the innermost loop into assignments of accumulators. Returns `None` if
-    /// there is no store, if another loop of the nest changes the position of an element, if a
-    /// position depends on a load, if two stores have the same array, or if a stored array does not
-    /// have values.
+    /// Turns the stores of the innermost loop into assignments of accumulators. Returns `None` in
+    /// these cases: there is no store; a position depends on a load, or on a local that the nest
+    /// assigns, other than `var`; two stores have the same array; a stored array does not have
+    /// values; a store into an atomic array is not a fold with an identity.
     fn accumulate(&mut self, body: &mut [Stmt], var: Local, varying: &HashSet<Local>) -> Option<Vec<Accumulator>> {
         let mut accumulators: Vec<Accumulator> = Vec::new();
         for stmt in body {
@@ -213,8 +215,9 @@ fn is_read_early(stmts: &[Stmt], local: Local) -> bool {
     search.block(stmts, &mut HashSet::new()).is_none()
 }
 
-/// Returns whether a statement is a nest in which each loop contains assignments and one loop, and
-/// the innermost loop, a `for`, contains assignments and stores.
+/// Returns whether the loops of a statement have the shape of a [`Nest`]: the innermost loop is a
+/// `for` that contains assignments and stores, and every other loop contains assignments and one
+/// loop.
 fn has_shape(stmt: &Stmt) -> bool {
     let Some(body) = loop_body(stmt) else { return false };
     let mut loops = body.iter().filter(|s| loop_body(s).is_some());
@@ -338,9 +341,9 @@ mod tests {
     use redpoll_compiler::assembly::text::parse;
     use redpoll_compiler::assembly::{BufferRole, Signature, VecBuffers, interpret, verify};
 
-    /// A product of a matrix of lists and a dense matrix, with two parameters. `TYPE` and `ZERO`
-    /// stand for the type of the values and its zero, `ENTRY` for the code that runs for each
-    /// entry, and `AFTER` for the code after a list.
+    /// A product of a sparse matrix and a dense one, with two parameters. `TYPE` and `ZERO` stand
+    /// for the type of the values and its zero, `ENTRY` for the code that runs for each entry, and
+    /// `AFTER` for the code after a row of entries.
     const PRODUCT: &str = "\
 fn product($rows, $columns) {
   input ptr: index i64
@@ -443,7 +446,11 @@ fn product($rows, $columns) {
     fn dense_loops_are_interchanged_too() {
         let entry = "for k in 0..4 { for j in 0..$columns { y[row + j] = y[row + j] + (a[k] * b[k + j]) } }";
         let (text, changed) = interchanged(&product("f64", entry, ""), MemorySpace::Shared);
-        assert!(changed && text.contains("for k in 0..4 {"), "{text}");
+        assert!(changed, "{text}");
+        let is_loop = |line: &&str| line.starts_with("for ") || line.starts_with("while ");
+        let loops: Vec<&str> = text.lines().map(str::trim).filter(is_loop).collect();
+        let expected = ["for i in 0..$rows {", "for j in 0..$columns {", "while lane_q < end {", "for k in 0..4 {"];
+        assert_eq!(loops, expected, "{text}");
     }
 
     #[test]

@@ -69,10 +69,10 @@ pub(super) fn coordinates_of_cursors(
     found
 }
 
-/// Returns the function of a program with numbers of lanes that suit teams. Walks that only fold,
-/// along lists for several lanes, become folds in lanes. Folds along lists get the lanes of their
-/// cursors, and folds along ranges that are provably too long for a warp get a number of lanes for
-/// the length of the range.
+/// Returns the function of a program with numbers of lanes that suit teams. Walks that only fold
+/// become folds in lanes if their cursors have several lanes. Folds along lists get the lanes of
+/// their cursors, and folds along ranges that are provably too long for a warp get a number of
+/// lanes for the length of the range. Other folds keep their lanes.
 pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
     let in_lanes: Vec<_> = cursor_lanes.iter().filter(|(_, lanes)| *lanes > 1).copied().collect();
     let mut function = fold_walks_in_lanes(lowered.function.clone(), &in_lanes, mode);
@@ -118,7 +118,7 @@ fn loop_over_written(stmt: &Stmt, program: &Program, bindings: &[Binding]) -> Op
     (**at == Expr::Local(*var) && kind == LevelKind::ByteMap).then_some((*var, *buffer))
 }
 
-/// Replaces the number of lanes of each fold, which suits a CPU, by a number that suits a team.
+/// Sets the number of lanes of each fold to the number that `of_fold` returns.
 fn widen(stmt: &mut Stmt, of_fold: &dyn Fn(&LaneFold) -> u16) {
     match stmt {
         Stmt::Lanes(fold) => fold.lanes = of_fold(fold),

@@ -1,15 +1,15 @@
 //! Grids: Assembly functions spread over teams of lanes, the form for machines with many threads.
 //!
-//! A [`Grid`] says which lanes take which rounds of a loop, which lanes store, where lanes
-//! synchronize, which operations are atomic, and where each buffer lives. [`GridPlan`] decides
-//! where buffers live, which rounds are cut into sections, how many lanes lists get and which loops
-//! are interchanged, and has the grids of a lowered program. [`map`] makes the other decisions when
-//! it turns a function into a grid; generators decide nothing.
+//! A [`Grid`] specifies the lanes that take each round of a loop, the lanes that store, the
+//! barriers, the atomic operations, and the memory space of each buffer. [`GridPlan`] has the grids
+//! of a lowered program. It decides on memory spaces, on rounds that are cut into sections, on the
+//! numbers of lanes of lists, and on the interchange of loops. [`map`] makes the other decisions
+//! when it turns a function into a grid; generators decide nothing.
 //!
-//! A grid computes the results of its function, with the same bits, for any cuts of the outermost
-//! loop into chunks, any number of teams and any schedule. Only the folds of floats in a spread
-//! loop are grouped by lane, in an order of their own. [`verify`] lists the rules behind this
-//! guarantee. The interpreter runs grids in random orders and reports races.
+//! For given chunks of the outermost loop, a grid computes the results of its function with the
+//! same bits, for any number of teams and any schedule. Only the folds of floats in a spread loop
+//! are grouped by lane, in an order of their own. [`verify`] lists the rules behind this guarantee.
+//! The interpreter runs grids in random orders and reports races.
 
 mod affine;
 mod appends;

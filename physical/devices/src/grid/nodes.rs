@@ -72,7 +72,7 @@ pub enum ActiveLanes {
 pub struct RoundFold {
     /// The local.
     pub acc: Local,
-    /// The operator, which is associative and commutative, for floats as far as their mode assumes.
+    /// The operator. It is associative and commutative; for floats, the float mode assumes this.
     pub op: BinaryOp,
     /// The identity of the operator.
     pub identity: Scalar,
@@ -137,8 +137,8 @@ pub enum TeamStmt {
     /// are then combined in halves, `lane[l] = op(lane[l], lane[l + half])` for
     /// `half = n / 2, .., 1`, and all lanes continue with `acc = op(acc, lane[0])`.
     ///
-    /// If rounds increase counters, the team takes the rounds in batches of one round for each
-    /// lane. Every lane runs its round up to the block that increases the counters, or to a
+    /// If rounds increase counters, the team takes the rounds in batches of at most one round for
+    /// each lane. Every lane runs its round up to the block that increases the counters, or to a
     /// condition that excludes the block. The lanes then count the rounds that reach this block. If
     /// there are any, all lanes together run the growth in the block once, with the counters of the
     /// last such round. Each lane then sets its counters to their values before the batch plus

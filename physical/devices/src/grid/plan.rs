@@ -53,8 +53,8 @@ impl GridPlan {
     }
 
     /// Plans the grids of a program. Given the lengths of lists, folds along lists get lanes if the
-    /// float mode allows their regrouping, and rounds are cut into sections if the program allows
-    /// that. Without the lengths, all folds run in the order of the function.
+    /// float mode allows their regrouping, and rounds are cut into sections if the program and its
+    /// code allow that. Without the lengths, all folds run in the order of the function.
     pub(crate) fn of_function(
         program: &Program,
         lowered: &LoweredFunction,
@@ -157,9 +157,10 @@ fn is_folded_in_place(program: &Program, lowered: &LoweredFunction, id: TensorId
     dense && leaves.all(|(buffer, _)| atomic_op(&lowered.function, buffer).is_some())
 }
 
-/// Returns the memory space of an array of an appended output. The rounds of a chunk determine
-/// which positions the chunk writes in the levels above the first list, and in the `ptr` array of
-/// this list if it is not the outermost level; in all arrays if there is no list.
+/// Returns the memory space of an array of an appended output. The rounds of a chunk determine the
+/// positions that the chunk writes in some arrays: the arrays of the levels above the first list,
+/// and the `ptr` array of this list if it is not the outermost level. If there is no list, the
+/// rounds determine these positions in all arrays.
 fn space_of_appended(program: &Program, id: TensorId, binding: &Binding) -> MemorySpace {
     let levels = &program.tensors[id.index()].ty.format.levels;
     let list = levels.iter().position(|l| level(l.kind).concatenation() == Concatenation::List);

@@ -36,13 +36,13 @@ impl Walks {
         Walks { lanes, list_coordinates, interchanged, mode: FloatMode::default() }
     }
 
-    /// Returns the number of lanes for the loop with this variable; `None` if it is not a loop
-    /// along a list.
+    /// Returns the number of lanes for the loop with this variable; `None` if the loop has no entry
+    /// in `lanes`.
     pub(super) fn lanes_of(&self, var: Local) -> Option<u16> {
         self.lanes.iter().find(|(other, _)| *other == var).map(|(_, lanes)| *lanes)
     }
 
-    /// Returns the folds of the rounds of a loop along a list; none for other loops.
+    /// Returns the folds of the rounds of a loop; none if the loop has no entry in `lanes`.
     pub(super) fn folds(&self, f: &Function, (var, body): (Local, &[Stmt]), total_reads: &[u32]) -> Vec<RoundFold> {
         if self.lanes_of(var).is_some() { folds_of_rounds(f, body, total_reads, self.mode) } else { Vec::new() }
     }

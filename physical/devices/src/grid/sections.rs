@@ -10,8 +10,9 @@
 //! while q < end { .. q = q + 1 }
 //! y[..] = acc
 //! ```
-//! A round of this loop depends on earlier rounds only through accumulators such as `acc`, into
-//! which the round folds, and only the loop determines the stored values.
+//! A round of this loop depends on earlier rounds only through the values into which the rounds
+//! fold: accumulators such as `acc`, and elements of outputs. The block stores the accumulators
+//! after the loop, and otherwise reads no results of the loop.
 
 use super::independence::{EarlyReads, LoopDepth, count_reads, is_serial};
 use super::nodes::{Grid, SectionBound, Stmt as GridStmt, TeamStmt};

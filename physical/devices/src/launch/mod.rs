@@ -50,7 +50,7 @@ pub(crate) struct Grids {
     backend: Arc<dyn Backend>,
     /// Kernels that merge sparse partial results.
     merges: MergeKernels,
-    /// Kernels that fold partial results of chunks on the processor that computed them.
+    /// Kernels that fold partial results on the processor that computed them.
     folds: FoldKernels,
 }
 

@@ -44,8 +44,8 @@ impl<'a> OutputAssembly<'a> {
             Join::Folded(op) if !in_place && folds_on_device => self.fold_on_device((number, id), op),
             Join::Folded(op) if !in_place => {
                 let partials = (0..chunks.len()).map(|chunk| self.chunk_output(id, chunk)).collect::<Result<_, _>>()?;
-                // From a device, these are sparse partial results or a single one; the host merges
-                // them.
+                // Partial results of a device are sparse here, or there is only one; the host
+                // merges such partial results.
                 let instant = backend::instant();
                 let backend = if grids.run.has_own_memory() { &instant } else { &grids.backend };
                 grids.merges.merge(kernel.draft(), (number, op), partials, (backend, limits))
@@ -271,7 +271,8 @@ impl<'a> OutputAssembly<'a> {
     }
 
     /// Makes the `ptr` array of the lists at the positions of `parents`: 0, and then the end of
-    /// each list, the number of entries that the joined output has up to the end of the list.
+    /// each list. The end of a list is the number of entries of the joined output in all lists up
+    /// to this one.
     fn ends(
         &self,
         ptr: Buffer,

@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// slots of ended mappings are used again.
 #[derive(Debug)]
 struct Slot {
-    /// The first address, or 0 if the slot is free.
+    /// The first address, or 0 if no mapping uses the slot.
     start: AtomicUsize,
     end: AtomicUsize,
     has_lost_pages: AtomicBool,

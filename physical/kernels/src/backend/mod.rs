@@ -2,8 +2,8 @@
 //!
 //! A [`Backend`] compiles drafts to [`Code`]; a [`Kernel`] binds tensors to the code and collects
 //! its outputs. This crate has the interpreter of Assembly, the instant tier (Cranelift) and the
-//! optimizing tier (C); `redpoll-devices` adds the backends of devices. A new backend implements
-//! the two traits, in a module of its own.
+//! optimizing tier (C); `redpoll-devices` adds the backends of devices and the interpreter of
+//! grids. A new backend implements the two traits, in a module of its own.
 
 mod instant;
 mod interpreter;
@@ -45,8 +45,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// drafts.
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error>;
 
-    /// Prints the forms of a draft between Assembly and the code, apart from the text of
-    /// [`Backend::unit`], each with its name, for explanations.
+    /// Prints the forms of a draft between Assembly and the code for explanations, each with its
+    /// name. The text of [`Backend::unit`] is not among these forms.
     ///
     /// # Errors
     /// When the forms cannot be generated.

@@ -34,7 +34,7 @@ impl OptimizingBackend {
     ///
     /// # Errors
     /// [`Error::InterfaceMismatch`] when the text was made for drafts with other buffers or
-    /// parameters; else like [`Backend::compile`].
+    /// parameters, or for another calling convention; else like [`Backend::compile`].
     pub fn compile_edited(&self, text: &str, drafts: &[&Draft]) -> Result<Vec<Kernel>, Error> {
         let signatures: Vec<_> = drafts.iter().map(|draft| draft.signature().clone()).collect();
         let kernels = self.toolchain.compile_edited(text, &signatures)?;

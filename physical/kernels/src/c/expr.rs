@@ -1,9 +1,9 @@
 //! Expressions: C text with as few parentheses as the grammar and readers need.
 //!
 //! C promotes narrower types to `int`, and converts operands of different types to one type. So
-//! results of arithmetic on narrow types are cast back. A constant, or a load of a narrow index, is
-//! written with its type in Assembly only if no other operand, assignment or parameter converts it
-//! ([`Typing`]).
+//! results of arithmetic on narrow types are cast back. The text of a constant, or of a load of a
+//! narrow index, need not have the type of the expression in Assembly if another operand, an
+//! assignment or a parameter converts it to that type ([`Typing`]).
 
 use super::facts::LocalFacts;
 use super::helpers::{Dialect, Helpers};
@@ -109,10 +109,10 @@ impl ExprWriter<'_> {
         )
     }
 
-    /// Returns the text of an expression as a vector. The text is a scalar, which C converts to a
-    /// vector of equal elements; a loaded vector; or a vector built from its elements. Returns
-    /// `None` for operators, because their operands are written as vectors, and if the text
-    /// computes single elements.
+    /// Returns the text of an expression as a vector. The text is one of three: a scalar, which C
+    /// converts to a vector of equal elements; a loaded vector; a vector built from its elements.
+    /// Returns `None` in two cases: the expression is an operator whose operands are written as
+    /// vectors, or the text computes single elements.
     fn vector_text(&mut self, e: &Expr) -> Option<ExprText> {
         let (var, number) = self.lane?;
         let vector = self.vector.take()?;

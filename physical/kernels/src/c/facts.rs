@@ -62,14 +62,15 @@ impl LocalFacts {
     }
 
     /// Returns whether an `i64` is computed from positions, coordinates, parameters, bounds of the
-    /// chunk, small constants and truth values alone. The conditions of selects, and the numbers of
-    /// bits in shifts to the right, do not count.
+    /// chunk, small constants and truth values alone, by sums, differences, products, minima,
+    /// maxima, shifts to the right and selects. The conditions of selects, and the numbers of bits
+    /// in shifts, may be any expressions.
     pub(crate) fn is_position(&self, function: &Function, e: &Expr) -> bool {
         is_position(function, &self.positions, e)
     }
 
-    /// Returns the two sides of `x <= y` if the facts prove that this is equivalent to `a == b`,
-    /// and whether neither side can be negative.
+    /// Returns the two sides of a comparison `x <= y` that the facts prove equivalent to `a == b`,
+    /// and whether neither side can be negative; `None` if there is no such comparison.
     pub(crate) fn as_at_most(&self, a: &Expr, b: &Expr) -> Option<(Local, Local, bool)> {
         let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
         let sides = |x: Local, least: Local| {
@@ -101,8 +102,9 @@ impl LocalFacts {
 }
 
 /// Returns the largest subset of `locals` such that every value assigned to a local of the subset
-/// satisfies `rule`. The rule may assume that all locals of the subset satisfy it. Accumulators of
-/// lane folds are never in the subset.
+/// satisfies `rule`. For the variable of a loop, only the first value is tested. The rule may
+/// assume that all locals of the subset satisfy it. Accumulators of lane folds are never in the
+/// subset.
 fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bool], &Expr) -> bool) -> Vec<bool> {
     loop {
         let before = locals.clone();
@@ -147,7 +149,8 @@ fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     }
 }
 
-/// Returns whether an `i64` is never negative. `non_negative` has the answer for each local.
+/// Returns whether an `i64` is proved not to be negative. `non_negative` has the answer for each
+/// local.
 fn is_non_negative(function: &Function, non_negative: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v >= 0),

@@ -56,10 +56,11 @@ impl TableUses {
     }
 }
 
-/// Writes a verified function and its entry with the given name.
+/// Writes a verified function as two functions of C: the body, and the entry with the given name,
+/// which calls the body.
 ///
-/// Inputs are parameters of a separate function, so that the compiler can rely on `restrict`. Owned
-/// buffers are plain variables, since callbacks sort, grow and swap them.
+/// The inputs are parameters of the body, so that the compiler can rely on `restrict`. Owned
+/// buffers are plain variables of the body, since callbacks sort, grow and swap them.
 pub fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let (names, uses) = (Identifiers::new(function), TableUses::of(function));
     comment(function, &names, out);

@@ -155,8 +155,8 @@ impl Helpers {
         })
     }
 
-    /// Returns the name of the type of vectors of integers with as many and as large elements.
-    /// Comparisons of vectors have elements of 0 and -1 of this type.
+    /// Returns the name of the type of comparisons of vectors: vectors of signed integers, with
+    /// elements of the same number and size. An element is -1 where the comparison is true, else 0.
     fn mask(&mut self, prim: Prim, width: usize) -> String {
         self.vector(if prim.bytes() == 4 { Prim::I32 } else { Prim::I64 }, width)
     }
@@ -186,7 +186,7 @@ impl Helpers {
     }
 
     /// Returns the name of the helper for the negation of a signed integer, for dialects in which
-    /// minus may overflow.
+    /// an overflow of minus is undefined.
     pub fn neg(&mut self, prim: Prim) -> String {
         let negation = negation(prim, self.dialect);
         self.add(format!("rp_neg_{prim}"), |name| {
@@ -237,9 +237,9 @@ impl Helpers {
     }
 
     /// Returns the name of the helper that calls a function of the mathematical library. All
-    /// backends of this machine call the same functions; C code finds them in a table of the frame,
-    /// which is the first argument of the helper. Text for readers calls functions of the standard
-    /// library.
+    /// backends of this machine call the same functions. C code finds them in a table of the frame,
+    /// and the frame is the first argument of the helper. Text for readers calls functions of the
+    /// standard library.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
         if self.dialect == Dialect::Reading {
             return format!("{}{}", function.name(), float_suffix(prim));

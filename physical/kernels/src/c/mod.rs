@@ -1,14 +1,15 @@
 //! The optimizing tier: Assembly as C text, for an optimizing compiler.
 //!
-//! [`emit`] prints all kernels of a plan as one translation unit. The text is readable: buffers and
-//! variables keep their names, and operators that C has are written as C operators. The following
-//! rules keep the bits equal to those of the other targets:
+//! [`emit`] prints several kernels, usually all kernels of a plan, as one translation unit. The
+//! text is readable: buffers and variables keep their names, and operators that C has are written
+//! as C operators. The following rules keep the bits equal to those of the other targets:
 //!
 //! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after operations that
 //!   may exceed their type;
 //! - operators that C leaves undefined or defines differently (division of integers by 0 or -1,
 //!   shifts by the width or more, casts of floats to integers, minimum and maximum of floats) are
-//!   helper functions that follow the operator table; divisions by other constants need no helper;
+//!   helper functions that follow the operator table; a division of integers by a constant other
+//!   than 0 and -1 needs no helper;
 //! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
 //!   written with vectors, or lane by lane;
 //! - the functions of the mathematical library are those that the other targets of the CPU call;

@@ -7,16 +7,17 @@ use std::time::Duration;
 /// The options of a toolchain.
 #[derive(Clone, Debug)]
 pub struct ToolchainOptions {
-    /// The compiler; `None` for the compiler that `CC` or a variant of this variable, such as
-    /// `HOST_CC`, names, or else the usual compiler of the target.
+    /// The compiler. `None` stands for the compiler that the environment names, in `CC` or a
+    /// variant such as `HOST_CC`. If the environment names none, `None` stands for the usual
+    /// compiler of the target.
     pub compiler: Option<PathBuf>,
     /// The cache on disk.
     pub cache: CacheFolder,
     /// Size limit of the cache on disk, in bytes.
     pub cache_bytes: u64,
-    /// Time limit of the compiler for one unit, and for each call that identifies the compiler. A
-    /// call that exceeds the limit returns an error, and the compiler is killed, unless the crate
-    /// `cc` has started it.
+    /// Time limit for the compilation of one unit, and for each call by which the compiler is
+    /// identified. If the compiler exceeds the limit, the compilation fails. The compiler is then
+    /// killed, unless the crate `cc` has started it.
     pub compiler_time: Duration,
 }
 

@@ -18,8 +18,8 @@ pub trait StmtDialect: Sized {
     /// stores.
     fn store_condition(&self, active: <Self::Extension as Extension>::ActiveLanes) -> &'static str;
 
-    /// Writes the text at the start of each round of a loop with this body: a poll for cancellation
-    /// if the loop needs a poll, or a comment for readers.
+    /// Writes the text at the start of each round of a loop with this body, if the dialect has one:
+    /// a poll for cancellation if the loop needs a poll, or a comment for readers.
     fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt<Self::Extension>]);
 
     /// Writes the lines before a loop: none, unless the dialect comments on loops.
@@ -128,7 +128,8 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
         }
     }
 
-    /// Writes an `if`, or an `else if` after the closing brace of the branch before it.
+    /// Writes an `if`. The head `} else if` also closes the preceding branch, whose closing brace
+    /// is not yet written.
     fn branch(&mut self, head: &str, cond: &Expr, [then, other]: [&[Stmt<D::Extension>]; 2]) {
         let cond = self.exprs.value(cond);
         let facts = self.exprs.facts.clone();
@@ -245,8 +246,8 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
         self.line("}");
     }
 
-    /// Writes the combination of lanes, or of vectors of lanes, in halves; the first of them gets
-    /// the result.
+    /// Writes the combination of lanes, or of vectors of lanes, in halves. The first lane, or the
+    /// first vector, gets the result.
     pub(super) fn combine_halves(&mut self, fold: &LaneFold, names: &[String]) {
         let mut half = names.len() / 2;
         while half > 0 {

@@ -72,8 +72,8 @@ fn float(value: f64, digits: String, suffix: &str) -> String {
     }
 }
 
-/// Returns the text of an integer. C computes types of up to 32 bits in `int`, or in `unsigned` if
-/// the constant has the suffix `u`.
+/// Returns the text of an integer. In C, a constant that fits `int` has this type; with the suffix
+/// `u`, it is `unsigned`.
 fn integer(value: &Scalar, typing: Typing) -> String {
     let prim = value.prim().expect("constants of Assembly are primitives");
     let number = value.to_i128().expect("integers have integral values");

@@ -1,11 +1,11 @@
 //! The cache of compiled kernels on disk.
 //!
 //! An entry is a folder named by its key, inside the folder of the cache. The entry holds a library
-//! or a note, in a file named by the checksum of its bytes. The file appears by renaming, so a
-//! reader sees a complete file or none, even if other processes write to the cache or are killed.
-//! Concurrent compilations may leave several libraries in an entry, any of which serves. A file
-//! that does not match its checksum is removed. When the cache exceeds its limit, the least
-//! recently used entries are removed first.
+//! or a note, in a file named by the checksum of its bytes. A note is a text: the description of a
+//! C compiler, or PTX. The file appears by renaming, so a reader sees a complete file or none, even
+//! if other processes write to the cache or are killed. Concurrent compilations may leave several
+//! libraries in an entry, any of which serves. A file that does not match its checksum is removed.
+//! When the cache exceeds its limit, the least recently used entries are removed first.
 //!
 //! The folder may contain other files and folders, which stay untouched. The cache loads, removes
 //! and changes only entries, the files of entries, and work folders. The cache recognizes its files
@@ -65,8 +65,9 @@ impl DiskCache {
         self.refused.get().map(String::as_str)
     }
 
-    /// Returns a file of a key that is intact and belongs to this user alone, if there is one.
-    /// Removes files that are not intact.
+    /// Returns an intact file of the entry with this key, if there is one. The entry and the file
+    /// must belong to this user, and others must not be able to write to them. Removes the files
+    /// that are not intact.
     pub(crate) fn find(&self, key: &str) -> Option<PathBuf> {
         let entry = self.folder.join(key);
         fs::symlink_metadata(&entry).ok()?;

@@ -31,7 +31,8 @@ pub enum EntryKind {
 const ENTRY_KINDS: [(EntryKind, &str); 3] =
     [(EntryKind::Kernels, "kernels-"), (EntryKind::Compiler, "compiler-"), (EntryKind::Ptx, "ptx-")];
 
-/// Returns the key of the entry that this version of the crate computes from some texts.
+/// Returns the key of an entry: the prefix of its kind, and a hash of the texts and of the version
+/// of this crate.
 pub fn key<const N: usize>(kind: EntryKind, texts: [&str; N]) -> String {
     let mut hash = blake3::Hasher::new();
     for text in [env!("CARGO_PKG_VERSION")].iter().chain(&texts) {

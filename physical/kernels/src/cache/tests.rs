@@ -35,7 +35,8 @@ fn age(path: &Path) {
     fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
 }
 
-/// When the cache shrinks, other files and folders stay with their modes, whatever their names.
+/// When the cache shrinks, other files and folders stay with their modes, even if their names are
+/// like those of the cache.
 #[test]
 fn other_things_in_the_folder_stay() {
     let folder = tempfile::tempdir().unwrap();

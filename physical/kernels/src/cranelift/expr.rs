@@ -107,9 +107,9 @@ impl FunctionEmitter<'_> {
 
     /// Returns the address of an element, as a computed address and a constant offset.
     ///
-    /// The position is decomposed as a sum. Constants become part of the instruction. The part that
-    /// is invariant in the innermost loop is added to the base first, so that it is computed once
-    /// before the loop.
+    /// The position is decomposed as a sum. The sum of its constants becomes the offset of the
+    /// instruction, if the offset fits 32 bits. The part that is invariant in the innermost loop is
+    /// added to the base first, so that it is computed once before the loop.
     pub(super) fn address(&mut self, buffer: Buffer, at: &Expr) -> (Value, i32) {
         let size = self.function.buffers[buffer.index()].prim.bytes() as i64;
         let shift = i64::from(size.trailing_zeros());
@@ -244,8 +244,8 @@ impl FunctionEmitter<'_> {
     }
 
     /// Divides integers. Divisors on which the machine may trap, 0 and, for signed integers, -1,
-    /// are replaced by 1. Afterwards the quotients by these divisors are selected; the remainders
-    /// are 0 or `a` already.
+    /// are replaced by 1. Afterwards the quotients by these divisors are selected. Their remainders
+    /// are 0, like the remainder by 1.
     fn divide(&mut self, op: BinaryOp, prim: Prim, a: Value, b: Value) -> Value {
         let ty = register(prim);
         let zero = self.builder.ins().iconst(ty, 0);

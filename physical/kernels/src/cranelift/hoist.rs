@@ -46,7 +46,7 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Reads the bases of the growing buffers that the loop uses into variables.
+    /// Reads bases into variables: those of the growing buffers that the loop uses.
     fn read_bases(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
         let mut used = vec![false; self.pointers.len()];
         let mut note = |e: &Expr| {

@@ -1,5 +1,6 @@
-//! Machine code that kernels share: a function is not compiled again while the code of a function
-//! that differs only in names is in memory.
+//! Machine code that kernels share: a function is not compiled again while the code of an equal
+//! function is in memory. Two functions are equal here if they differ only in names and in the
+//! fills of buffers; the code depends on neither.
 //!
 //! Sizes are parameters of functions. So the plans of one expression over tensors of several sizes
 //! often lower to the same function, and so do queries over different tables.
@@ -12,8 +13,8 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Compiles a function, or returns a kernel with the code of a function that differs only in names
-/// and was compiled with the same effort.
+/// Compiles a function, or returns a kernel with the code in memory of an equal function that was
+/// compiled with the same effort.
 ///
 /// # Errors
 /// The errors of [`compile`].
@@ -32,7 +33,7 @@ pub fn compile_shared(function: &Function, effort: Effort) -> Result<CompiledKer
     Ok(kernel)
 }
 
-/// The hash of a function without names, and of the effort.
+/// The hash of the effort, and of a function without names and fills.
 type CodeKey = [u8; blake3::OUT_LEN];
 
 fn code_key(function: &Function, effort: Effort) -> CodeKey {
@@ -43,13 +44,43 @@ fn code_key(function: &Function, effort: Effort) -> CodeKey {
     *blake3::hash(&state.0).as_bytes()
 }
 
-/// The bytes that values feed to a hasher.
+/// The bytes that values feed to a hasher. Small integers, such as the numbers of variants and
+/// locals, take one byte.
 #[derive(Default)]
 struct HashedBytes(Vec<u8>);
+
+impl HashedBytes {
+    /// Appends an integer below 255 as one byte, and another integer as 255 and eight bytes.
+    fn push_integer(&mut self, value: u64) {
+        match u8::try_from(value) {
+            Ok(byte) if byte < u8::MAX => self.0.push(byte),
+            _ => {
+                self.0.push(u8::MAX);
+                self.0.extend_from_slice(&value.to_ne_bytes());
+            }
+        }
+    }
+}
 
 impl Hasher for HashedBytes {
     fn write(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.push_integer(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.push_integer(value);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.push_integer(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.push_integer(value as u64);
     }
 
     fn finish(&self) -> u64 {

@@ -7,13 +7,13 @@ use redpoll_storage::{Array, Tensor};
 
 /// Returns the input arrays, in the order of the function's buffers, and the values of the
 /// function's parameters.
-pub(super) fn bind(
+pub(super) fn bind<'t>(
     program: &Program,
     lowered: &LoweredFunction,
-    inputs: &[&Tensor],
-) -> Result<(Vec<Array>, Vec<i64>), Error> {
+    inputs: &[&'t Tensor],
+) -> Result<(Vec<&'t Array>, Vec<i64>), Error> {
     let mut given = inputs.iter().copied();
-    let mut tensors: Vec<Option<&Tensor>> = Vec::new();
+    let mut tensors: Vec<Option<&'t Tensor>> = Vec::with_capacity(program.tensors.len());
     for decl in &program.tensors {
         let tensor = match decl.role {
             Role::Input => Some(given.next().ok_or_else(|| missing(&decl.name))?),
@@ -44,27 +44,28 @@ pub(super) fn bind(
             return Err(Error::InvalidInvocation(format!("input `{name}` does not hold the bounds of blocks")));
         }
     }
-    let array = |id: TensorId, level: usize, array: usize| -> Option<&Array> {
+    let array = |id: TensorId, level: usize, array: usize| -> Option<&'t Array> {
         Some(&tensors[id.index()]?.levels()[level][array])
     };
-    let buffers = lowered.bindings.iter().filter_map(|binding| match *binding {
-        Binding::Level { tensor, level, array: k } => array(tensor, level, k),
-        Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| &t.leaf()[part]),
-        Binding::Scratch | Binding::Lengths => None,
-    });
-    // The code loads elements of the widths for which it was compiled, so arrays of other widths
-    // would be read out of bounds.
+    let mut buffers = Vec::with_capacity(lowered.bindings.len());
     for (binding, decl) in lowered.bindings.iter().zip(&lowered.function.buffers) {
-        if let Binding::Level { tensor, level, array: k } = *binding
-            && let Some(found) = array(tensor, level, k)
-            && found.prim() != decl.prim
-        {
-            return Err(Error::InvalidInvocation(format!(
-                "array `{}` has elements of {}, but the kernel was compiled for {}; compile a kernel for the layouts of these inputs",
-                decl.name,
-                found.prim(),
-                decl.prim
-            )));
+        match *binding {
+            Binding::Level { tensor, level, array: k } => {
+                let Some(found) = array(tensor, level, k) else { continue };
+                // The code loads elements of the widths for which it was compiled, so arrays of
+                // other widths would be read out of bounds.
+                if found.prim() != decl.prim {
+                    return Err(Error::InvalidInvocation(format!(
+                        "array `{}` has elements of {}, but the kernel was compiled for {}; compile a kernel for the layouts of these inputs",
+                        decl.name,
+                        found.prim(),
+                        decl.prim
+                    )));
+                }
+                buffers.push(found);
+            }
+            Binding::Leaf { tensor, part } => buffers.extend(tensors[tensor.index()].map(|t| &t.leaf()[part])),
+            Binding::Scratch | Binding::Lengths => {}
         }
     }
     let positions = |id: TensorId| tensors[id.index()].map_or(0, |t| t.positions() as i64);
@@ -75,7 +76,7 @@ pub(super) fn bind(
             array(tensor, level, k).expect("lengths belong to inputs").len() as i64
         }
     });
-    Ok((buffers.cloned().collect(), params.collect()))
+    Ok((buffers, params.collect()))
 }
 
 fn missing(name: &str) -> Error {

@@ -1,15 +1,15 @@
 //! The bounds of chunks of the outermost loop, at equal shares of its work, or at growing shares if
-//! the loop may end early.
+//! the loop may end early. Also the bounds of sections, into which rounds with much work are cut.
 //!
 //! The work of the first rounds is one step per round, plus the entries that the inputs of the loop
 //! store at the coordinates of these rounds. The arrays of the inputs give this work for any number
 //! of rounds. So the end of each share is found by a search from the end of the previous share.
 //!
 //! The number of chunks also depends on the estimated steps of inner loops. For each step of this
-//! work, the estimate adds the length of an average fiber of every other input whose fibers inner
-//! loops iterate over. For each round, the estimate adds all entries of the inputs that every round
-//! reads as a whole. If results do not depend on the cuts, the expected steps of the draft are used
-//! where they exceed this estimate.
+//! work, the estimate adds the length of an average fiber of every other input over whose fibers
+//! inner loops may iterate. For each round, the estimate adds all entries of the inputs that every
+//! round reads as a whole. If results do not depend on the cuts, the expected steps of the draft
+//! are used where they exceed this estimate.
 
 use super::Draft;
 use crate::run::Workers;
@@ -33,7 +33,7 @@ const LANE_GRAIN: u64 = 4;
 /// than a chunk of rounds, because it leaves a partial result.
 const SECTION_GRAIN: u64 = 16;
 
-/// Minimum work of a loop for each element of all partial results together, in steps of loops.
+/// Minimum work of a loop per element of the partial results of all its chunks, in steps of loops.
 const OVERHEAD: u64 = 8;
 
 /// Maximum work of the first of growing chunks, in steps of loops, unless one round has more.
@@ -45,8 +45,8 @@ const SINGLE_THREAD_WORK: u64 = 1 << 10;
 /// chunk.
 const SINGLE_THREAD_SHARE: u64 = 8;
 
-/// Ratio of the work before a growing chunk to the work of the chunk. The work is then clamped
-/// between the shortest chunk and an equal share.
+/// Ratio of the work before a growing chunk to the work of the chunk. The work of the chunk is then
+/// clamped between the work of the shortest chunk and an equal share.
 const GROWTH: u64 = 4;
 
 /// Chunks of a loop that may end early; their work grows up to an equal share.
@@ -218,8 +218,8 @@ fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) 
     chunks
 }
 
-/// Returns the same bound as [`lower_bound`] in few steps if the bound lies about `length` after
-/// the start: the step of the search begins with `length` and doubles.
+/// Returns the same bound as [`lower_bound`]. The search takes few steps if the bound lies about
+/// `length` after the start, because its step begins with `length` and doubles.
 fn next_bound(range: Range<u64>, length: u64, below: impl Fn(u64) -> bool) -> u64 {
     let (mut start, mut step) = (range.start, length);
     loop {

@@ -5,7 +5,8 @@ use crate::run::Invocation;
 use redpoll_compiler::assembly::Buffer;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of elements of each output buffer after the last run; 0 for other buffers.
+/// The number of elements of each buffer at the last run that recorded the buffer; 0 for a buffer
+/// that no run has recorded.
 pub(super) struct LastCapacities(Box<[AtomicUsize]>);
 
 impl LastCapacities {

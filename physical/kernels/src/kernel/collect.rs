@@ -31,26 +31,33 @@ pub(super) fn lengths_of_output(
     lengths_where(program, lowered, run, |output| output == id)
 }
 
+/// Returns the buffers of the outputs that pass a test. The last complete call has recorded the
+/// number of elements of each buffer of an output.
 fn lengths_where(
     program: &Program,
     lowered: &LoweredFunction,
     run: &Invocation,
-    of: impl Fn(TensorId) -> bool,
+    test: impl Fn(TensorId) -> bool,
 ) -> Result<Vec<(Buffer, usize)>, Error> {
-    let lengths = lengths(lowered, run);
-    let buffers = program.outputs().flat_map(|id| {
-        let of = move |binding: &Binding| match binding {
-            Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
-            _ => false,
-        };
-        let buffers = (0..).map(Buffer).zip(&lowered.bindings).filter(move |(_, b)| of(b));
-        buffers.map(move |(buffer, _)| (id, buffer))
-    });
-    let with_length = |(k, (_, buffer))| {
-        let length = lengths.get(k).and_then(|n: &i64| usize::try_from(*n).ok());
-        length.map(|n| (buffer, n)).ok_or_else(missing_outputs)
+    let record = lowered.bindings.iter().position(|b| *b == Binding::Lengths).map(|at| Buffer(at as u32));
+    let length = |k: usize| match run.element(record?, k)? {
+        Scalar::I64(n) => usize::try_from(n).ok(),
+        _ => None,
     };
-    buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(with_length).collect()
+    let mut lengths = Vec::with_capacity(lowered.bindings.len());
+    let mut buffers = 0;
+    for id in program.outputs() {
+        for (buffer, binding) in (0..).map(Buffer).zip(&lowered.bindings) {
+            if !matches!(binding, Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } if *tensor == id) {
+                continue;
+            }
+            if test(id) {
+                lengths.push((buffer, length(buffers).ok_or_else(missing_outputs)?));
+            }
+            buffers += 1;
+        }
+    }
+    Ok(lengths)
 }
 
 /// Makes an output tensor from buffers with the given numbers of elements after a call. The buffers
@@ -105,18 +112,6 @@ pub fn assemble_output(
             convert_within(&written, &ty.format, memory)?
         }
     }))
-}
-
-/// Returns the numbers of elements of outputs that the last complete call recorded; empty if no
-/// call has recorded any.
-fn lengths(lowered: &LoweredFunction, run: &Invocation) -> Vec<i64> {
-    let Some(at) = lowered.bindings.iter().position(|b| *b == Binding::Lengths) else { return Vec::new() };
-    (0..)
-        .map_while(|k| match run.element(Buffer(at as u32), k)? {
-            Scalar::I64(n) => Some(n),
-            _ => None,
-        })
-        .collect()
 }
 
 fn take_array(lowered: &LoweredFunction, run: &mut Invocation, buffer: Buffer, length: usize) -> Result<Array, Error> {

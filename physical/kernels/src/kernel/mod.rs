@@ -207,7 +207,7 @@ impl Kernel {
                 }
             }
         }
-        let mut invocation = self.bind(inputs, limits)?;
+        let mut invocation = self.bind_fetched(inputs, limits)?;
         // SAFETY: elements are taken from these buffers after the call, and lowering guarantees
         // that the code writes each element that is taken.
         unsafe { invocation.omit_fills(&self.draft.lowered().unfilled) };
@@ -226,6 +226,11 @@ impl Kernel {
     /// tensor cannot be counted; else like [`Tensor::fetch`].
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         inputs.iter().try_for_each(|input| input.fetch())?;
+        self.bind_fetched(inputs, limits)
+    }
+
+    /// Makes the memory of one run like [`Kernel::bind`]; the inputs are on the host.
+    fn bind_fetched(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         self.draft.check_sizes()?;
         let (arrays, params) = bind::bind(self.draft.program(), self.draft.lowered(), inputs)?;
         let buffers = arrays.iter().map(|array| array.buffer().clone());

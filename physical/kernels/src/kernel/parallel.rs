@@ -2,9 +2,9 @@
 //!
 //! A part is a sequence of neighbouring chunks that one thread calls over the same memory, one
 //! after the other, so that the entries that the chunks append are already consecutive. Each thread
-//! starts with a part of its own; when it has finished that part, it takes over the rear half of
-//! the longest remaining part. The division into parts depends on the speed of threads, but results
-//! do not: they depend only on the bounds of chunks.
+//! starts with a part of its own. A thread that has finished its part takes a part that no thread
+//! has begun, or else the rear half of the longest remaining part. The division into parts depends
+//! on the speed of threads, but results do not: they depend only on the bounds of chunks.
 //!
 //! If a run may end before its last chunk (`decisions`), its chunks are called in order instead:
 //! first the chunks that one thread runs alone, then each chunk by the next free thread.
@@ -111,7 +111,7 @@ impl RemainingChunks {
     }
 
     /// Assigns a part to a thread: a part that no thread has begun, or the rear half of the longest
-    /// part. Returns the number of the part, and the number of its chunks; `None` if no chunk is
+    /// part. Returns the index of the part and the number of its chunks; `None` if no chunk is
     /// left. In a run in order, all threads have part 0.
     fn part(&mut self) -> Option<(usize, usize)> {
         let parts = match self {

@@ -110,8 +110,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// No thread calls the work after `run` returns, and `run` waits for the other threads before
-    /// it panics.
+    /// No thread is in the work when `run` returns, and a panic in the work becomes a panic of
+    /// `run`.
     #[test]
     fn no_thread_works_after_the_end() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();

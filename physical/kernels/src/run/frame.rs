@@ -52,8 +52,8 @@ pub(crate) struct Frame {
     pub(crate) cancel: *const u8,
 }
 
-/// The functions that machine code calls. Their argument `host` is the value of [`Frame::host`],
-/// and a buffer is given by its number among the function's buffers.
+/// The functions of the host that machine code calls. Their argument `host` is the value of
+/// [`Frame::host`], and a buffer is given by its number among the function's buffers.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Callbacks {

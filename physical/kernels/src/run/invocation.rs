@@ -80,13 +80,14 @@ impl Invocation {
         limits: Limits,
     ) -> Result<Invocation, Error> {
         let inputs: Vec<ArrowBuffer> = inputs.into_iter().collect();
+        let buffers = signature.buffers.len();
         signature.check_counts(inputs.len(), params.len())?;
         let mut inputs = inputs.into_iter();
         let mut invocation = Invocation {
             signature: signature.clone(),
-            memory: vec![],
-            slots: vec![],
-            lens: vec![],
+            memory: Vec::with_capacity(buffers),
+            slots: Vec::with_capacity(buffers),
+            lens: Vec::with_capacity(buffers),
             params,
             limits,
             unfilled: vec![],
@@ -131,11 +132,11 @@ impl Invocation {
     /// Like [`Invocation::new`].
     pub(crate) fn with_device_inputs(
         signature: &Arc<Signature>,
-        inputs: &[Array],
+        inputs: &[&Array],
         params: Vec<i64>,
         limits: Limits,
     ) -> Result<Invocation, Error> {
-        let buffer = |array: &Array| match array.device_bytes() {
+        let buffer = |array: &&Array| match array.device_bytes() {
             Some(_) => ArrowBuffer::from_vec(Vec::<u64>::new()),
             None => array.buffer().clone(),
         };

@@ -26,7 +26,7 @@ pub struct ProgressReporter {
     callback: Arc<dyn Fn(&Progress) + Send + Sync>,
     interval: Duration,
     start: Instant,
-    /// The time of the last report, or of the start of the run before the first report.
+    /// The time of the last report; before the first report, the time at which the run started.
     last: Arc<Mutex<Instant>>,
     query: Arc<str>,
     finished: usize,

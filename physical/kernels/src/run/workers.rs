@@ -154,8 +154,8 @@ mod tests {
         }
     }
 
-    /// Each item is processed once, for any number of threads, and the first error in order is
-    /// returned.
+    /// Each item is processed once, for any number of threads. After a failure, the error of the
+    /// first failed item is returned, and no item is processed twice.
     #[test]
     fn each_item_is_done_once() {
         for threads in [1, 2, 5] {
@@ -166,13 +166,19 @@ mod tests {
                 Ok(())
             });
             assert!(all.is_ok() && done.iter().all(|d| d.load(Ordering::Relaxed) == 1));
-            let begun = AtomicUsize::new(0);
+            let begun: Vec<AtomicUsize> = (0..100).map(|_| AtomicUsize::new(0)).collect();
             let failed = workers.for_each(0..100, |k: usize| {
-                begun.fetch_add(1, Ordering::Relaxed);
-                if k == 0 { Err(Error::KernelStopped(Status::Cancelled)) } else { Ok(()) }
+                begun[k].fetch_add(1, Ordering::Relaxed);
+                match k {
+                    40 => Err(Error::KernelStopped(Status::Cancelled)),
+                    41.. => Err(Error::KernelStopped(Status::OutOfMemory)),
+                    _ => Ok(()),
+                }
             });
-            assert!(matches!(failed, Err(Error::KernelStopped(Status::Cancelled))));
-            assert!(threads > 1 || begun.into_inner() == 1);
+            assert!(matches!(failed, Err(Error::KernelStopped(Status::Cancelled))), "{failed:?}");
+            let begun: Vec<usize> = begun.into_iter().map(AtomicUsize::into_inner).collect();
+            assert!(begun[..=40].iter().all(|times| *times == 1) && begun.iter().all(|times| *times <= 1));
+            assert!(threads > 1 || begun[41..].iter().all(|times| *times == 0));
             assert!(workers.for_each(0..0, |_: usize| Err(Error::KernelStopped(Status::Cancelled))).is_ok());
         }
     }

@@ -44,8 +44,8 @@ impl SanitizedKernel {
     /// Returns the kernel of a draft over tensors.
     ///
     /// # Errors
-    /// Those of [`Kernel::compile`] and [`Kernel::bind`], such as tensors that do not fit the
-    /// program.
+    /// The errors of [`Kernel::compile`] and [`Kernel::bind`], for example if tensors do not fit
+    /// the program.
     pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<SanitizedKernel, Error> {
         let function = draft.function().clone();
         let bound = Kernel::compile(draft, &backend::interpreter())?.bind(inputs, &Limits::default())?;

@@ -113,7 +113,7 @@ fn rows(args: &[DType]) -> Vec<Vec<Scalar>> {
     })
 }
 
-/// Returns the result of a definition as machine code reports it.
+/// Converts a result of `Op::eval` or `Op::eval_in` to the form in which machine code reports it.
 fn expected(result: Result<Scalar, Fault>) -> Result<Scalar, Status> {
     result.map_err(|fault| match fault {
         Fault::Overflow { .. } => Status::CheckedOverflow,
@@ -274,8 +274,8 @@ fn user_defined_bodies() {
     let folded = [3i64, 5, 2].map(|v| Ok(Scalar::I64(v)));
     assert_eq!(found, folded, "an associative operator folds more arguments than it has parameters");
 
-    // The condition of the inner loop needs statements, a branch contains a loop, a step swaps two
-    // variables, and a variable shadows another of the same name.
+    // The condition of the inner loop needs statements, a branch contains a loop, the steps of a
+    // loop swap two variables, and two loops have variables of the same name.
     let i64s = [DType::I64, DType::I64];
     let v = Body::var;
     let call = |b: Builtin, args: &[Body]| Body::call(b, args.iter().cloned());
@@ -332,6 +332,23 @@ fn user_defined_bodies() {
     let bounded = call(Builtin::BitAnd, &[Body::Arg(0), lit(3)]);
     let body = Body::Let("z".to_owned(), Box::new(bounded), Box::new(alone));
     check(&Op::from(op("struct-loop", &i64s[..1], DType::I64, &body)), &i64s[..1]);
+
+    // Inner variables hide an outer variable of the same name, which is visible again after them.
+    let hidden = Body::Let(
+        "a".to_owned(),
+        Box::new(call(Builtin::Add, &[v("a"), lit(1)])),
+        Box::new(call(Builtin::Mul, &[v("a"), lit(3)])),
+    );
+    let counted = loop_of(
+        &[("a", call(Builtin::BitAnd, &[v("a"), lit(7)]))],
+        call(Builtin::Gt, &[v("a"), lit(0)]),
+        vec![call(Builtin::Sub, &[v("a"), lit(1)])],
+        call(Builtin::Sub, &[v("a"), lit(5)]),
+    );
+    let inner = call(Builtin::Add, &[hidden, counted]);
+    let rest = call(Builtin::Sub, &[inner, v("a")]);
+    let body = Body::Let("a".to_owned(), Box::new(Body::Arg(0)), Box::new(rest));
+    check(&Op::from(op("hiding", &i64s[..1], DType::I64, &body)), &i64s[..1]);
 
     // A checked operator in a branch that is not taken does not fault.
     let guarded = Body::If(

@@ -3,8 +3,8 @@
 //!
 //! The blocks below position `p` are `ptr[p]..ptr[p + 1]`; block `b` ends with coordinate `idx[b]`,
 //! and its coordinates have the positions `ofs[b]..ofs[b + 1]`. So `ofs` has at least one element
-//! more than there are blocks, and `ptr` one more than there are parent positions. Blocks are not
-//! empty, ascend in each fiber and do not overlap; two blocks may be adjacent.
+//! more than there are blocks. `ptr` has exactly one element more than there are parent positions.
+//! Blocks are not empty, ascend in each fiber and do not overlap; two blocks may be adjacent.
 
 use super::shared::blocks::{BlockArrays, check_offsets};
 use super::shared::list::{check_ptr, lower_bound};

@@ -1,4 +1,5 @@
-//! Each fault in the arguments of a constructor is reported by an error that names the fault.
+//! Faults in the arguments of constructors, reads and conversions are reported by errors that name
+//! the fault.
 
 use super::*;
 use crate::Array;
@@ -86,7 +87,7 @@ fn whole_tensors() {
         val(0),
         expect![
             "invalid tensor: level 1 (dense): 4294967296 fibers of dimension 4294967296 exceed the \
-             9223372036854775807 positions of a full level; use a sparse level"
+             9223372036854775807 positions of a level; use a sparse-list level"
         ],
     );
 }

@@ -1,4 +1,5 @@
-//! Every format stores every tensor, and any two formats convert into each other.
+//! Tests of tensors in all formats: their construction, their elements and sums, and conversions
+//! between formats.
 
 use super::*;
 use crate::testing::formats_of_rank;
@@ -46,8 +47,8 @@ fn all_formats(rank: usize) -> Vec<Format> {
     formats
 }
 
-/// The formats of differential tests are distinct and valid, and cover any two kinds at any two
-/// depths.
+/// The formats of differential tests are distinct and valid, and have any two general kinds at any
+/// two depths.
 #[test]
 fn listed_formats_are_valid_and_distinct() {
     for rank in 0..=4 {
@@ -209,7 +210,7 @@ fn every_format_converts_to_the_next() {
 }
 
 /// Levels of a kind that stores at most one entry or run in each fiber convert to and from other
-/// formats, both below and above a level of each other kind.
+/// formats, both below and above a level of any general kind.
 #[test]
 fn single_entries_convert_from_and_to_every_format() {
     let runs = |i: u64| if i % 3 == 1 { 0..0 } else { i % 2..i % 2 + 1 + i % 4 };

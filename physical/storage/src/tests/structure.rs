@@ -1,4 +1,4 @@
-//! Structure and bytes compared with counts over all elements.
+//! Structure, histograms and bytes compared with counts over all elements.
 
 use super::*;
 use crate::testing::formats_of_rank;

@@ -1,4 +1,4 @@
-//! Perfect nests with one fold, to which all transformations of loops apply.
+//! Perfect nests with one fold, which are drawn for schedules.
 
 use super::Usage;
 use super::tensors::ProgramDraft;

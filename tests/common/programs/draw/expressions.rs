@@ -52,7 +52,8 @@ impl ProgramDraft<'_> {
         }
     }
 
-    /// Draws the product of two inputs, whose values are small.
+    /// Draws the product of two inputs, whose values are small. A small constant replaces an input
+    /// that cannot be read.
     fn product(&mut self, scope: &StatementScope, prim: Prim) -> String {
         let factor = |draft: &mut Self| {
             let read =
@@ -212,9 +213,9 @@ impl ProgramDraft<'_> {
         if coordinates.is_empty() { self.gather(scope, u64::MAX) } else { Some(self.rng.pick(&coordinates).clone()) }
     }
 
-    /// Draws a coordinate below `n`, or with a probability of `unchecked` percent any coordinate.
-    /// Returns `None` if the scope has no such expression. Subscripts that are indices often follow
-    /// the order of the loops, so that many accesses are concordant.
+    /// Draws a coordinate below `n` or, in `unchecked` percent of the calls, any coordinate.
+    /// Returns `None` if no coordinate below `n` can be expressed. Subscripts that are indices
+    /// often follow the order of the loops, so that many accesses are concordant.
     pub(super) fn coordinate_in_bounds(&mut self, scope: &StatementScope, n: u64, mode: usize) -> Option<String> {
         if self.config.unchecked > 0 && self.rng.chance(self.config.unchecked) {
             return Some(self.any_coordinate(scope));

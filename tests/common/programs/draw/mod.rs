@@ -1,7 +1,7 @@
 //! Random programs in Notation text, with their schedules and inputs.
 //!
 //! A seed determines the whole case. The programs are typed and small, and contain constructs that
-//! plans never produce:
+//! plans seldom or never produce:
 //! - several writes to one tensor in one loop,
 //! - variables and conditions in loops over sparse levels,
 //! - conditions on tensors that the loop itself writes,

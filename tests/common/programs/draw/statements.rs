@@ -172,7 +172,8 @@ impl ProgramDraft<'_> {
         }
     }
 
-    /// Draws an assignment to a tensor that the scope may write; `None` if there is no such tensor.
+    /// Draws an assignment to a tensor that the scope may write. Returns `None` if there is no such
+    /// tensor, or if the drawn tensor has no coordinate in bounds.
     pub(super) fn assignment(&mut self, scope: &StatementScope) -> Option<String> {
         let target = scope.target.clone().filter(|_| self.rng.chance(65));
         let (tensor, access) = match target {

@@ -206,8 +206,8 @@ impl ProgramDraft<'_> {
         format!("{letter}{}", self.names)
     }
 
-    /// Draws all statements. Each output is written by its own nest, and general statements come
-    /// between these nests.
+    /// Draws all statements. Each output has a nest that writes it, and one general statement may
+    /// come before, between or after these nests.
     fn statements(&mut self) -> String {
         let outputs: Vec<usize> = (0..self.tensors.len()).filter(|t| self.tensors[*t].role == Role::Output).collect();
         let mut text = Vec::new();

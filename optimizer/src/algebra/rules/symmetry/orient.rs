@@ -1,5 +1,5 @@
-//! Symmetric joins oriented by rank: each set of coordinates is visited from the coordinate with
-//! the fewest entries.
+//! Symmetric joins oriented by rank: each set of coordinates is visited once, from the coordinate
+//! with the fewest entries.
 
 use super::facts::symmetric_pairs;
 use crate::algebra::graph::TermDraft;

@@ -26,7 +26,7 @@ use super::cleanup::cleanup;
 use super::lanes::{LANES, count_reads};
 use super::seeded_fault::SeededFault;
 use crate::assembly::build::{local, lt, min, plus};
-use crate::assembly::{BinaryOp, Expr, Function, Local, LocalDecl, Stmt};
+use crate::assembly::{BinaryOp, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
 use redpoll_logic::{FloatMode, Prim};
 use walk::{Recognizer, Walk, assigns_any, at, is_ascending, reads_unchanged};
 
@@ -71,9 +71,10 @@ struct Pass<'a> {
     is_changed: bool,
 }
 
-/// Adds a `break` after the fold in the loop of the folds before a walk. The fold must be the only
-/// one and the only statement of an `if`, repeating it must change nothing, and it must fold the
-/// same value in every round. Other loops stay as they are. `var` is the variable of the loop.
+/// Adds a `break` after a fold whose repetition changes nothing. `folds` is the body of the loop
+/// over `var` that runs the folds before a walk. Apart from definitions of locals, the body must
+/// have one statement: an `if` with the fold alone. The operator must be idempotent, and the folded
+/// value must be the same in every round. Other bodies stay as they are.
 fn end_when_repeated(mut folds: Vec<Stmt>, var: Local) -> Vec<Stmt> {
     let is_varying = |l: Local| l == var || assigns_any(&folds, &mut |assigned| assigned == l);
     let is_repeated = |stmt: &Stmt| match stmt {
@@ -122,7 +123,10 @@ impl Pass<'_> {
                     }
                 },
                 Stmt::If { cond, then, other } => {
-                    let holds = !assigns_any(&then, &mut |l| cond.mentions(l)) && reads_unchanged(&cond, &then);
+                    // Only the condition that a loop has rounds is of use.
+                    let holds = matches!(cond, Expr::Compare(CompareOp::Lt, ..))
+                        && !assigns_any(&then, &mut |l| cond.mentions(l))
+                        && reads_unchanged(&cond, &then);
                     self.conditions.extend(holds.then(|| cond.clone()));
                     let then = self.block(then);
                     self.conditions.truncate(self.conditions.len() - usize::from(holds));

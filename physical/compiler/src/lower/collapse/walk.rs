@@ -24,8 +24,8 @@ pub(super) struct Walk {
     pub(super) is_row: bool,
     /// The number of lanes, if the walk was a fold in lanes.
     pub(super) lanes: Option<u16>,
-    /// The locals that the round assigns before the walk, except accumulators of folds, and the
-    /// variables of the `for` loops of the walk.
+    /// Two kinds of locals: those that the round assigns before the walk, without accumulators of
+    /// folds, and the variables of the loops and lane folds that became the walk.
     locals: Vec<Local>,
     /// The local with the end of a run of equal coordinates, and the bound of the scan that finds
     /// this end. The run begins at the cursor of the loop around the round.
@@ -46,7 +46,7 @@ pub(super) struct Recognizer<'a> {
 #[derive(Default)]
 struct Prologue {
     /// The values of the locals that the statements assign, in terms of the locals before the
-    /// statements. The end of a scan is its own value.
+    /// statements. The local with the end of a scan stands for its own value.
     values: Vec<(Local, Expr)>,
     scan: Option<(Local, Expr)>,
     has_folds: bool,
@@ -86,7 +86,7 @@ impl Recognizer<'_> {
     }
 
     /// Returns whether the body of the walk does not depend on the round, the bounds do not change
-    /// during the loop, and only the round itself reads the locals that the round assigns.
+    /// during the loop, and only the round itself reads the locals in `Walk::locals`.
     fn has_free_body(&self, walk: &Walk, var: Local, body: &[Stmt]) -> bool {
         let mut reads = vec![0; self.reads.len()];
         count_reads(body, &mut reads);
@@ -172,10 +172,15 @@ impl Recognizer<'_> {
     }
 
     /// Returns the effects of the statements `before` the loop `last`. Each statement must assign a
-    /// local, scan to the end of a run, or fold values in an arbitrary order. Returns `None` for
-    /// other statements, for a second scan, for a local that is assigned twice or after a value
-    /// reads it, for a value with too many nodes, and if a statement reads a buffer that the loop
-    /// changes, or a local that the loop changes and no earlier statement assigns.
+    /// local, scan to the end of a run, or fold values in an arbitrary order. Returns `None` in
+    /// these cases:
+    /// - a statement is of another kind, or a second scan;
+    /// - a scan does not start at the position after the cursor `outer`;
+    /// - a local is assigned twice, after a value reads it, or from its own value;
+    /// - a value has more than [`MAX_BOUND_NODES`] nodes;
+    /// - a statement reads a buffer that the loop changes;
+    /// - a statement reads a local that the loop assigns, unless an earlier statement assigns the
+    ///   local or the statement folds into it.
     fn prologue(&self, before: &[Stmt], last: &Stmt, outer: Option<Local>) -> Option<Prologue> {
         let body = std::slice::from_ref(last);
         let (mut assigned, changed) = (vec![false; self.reads.len()], changed_buffers(body));

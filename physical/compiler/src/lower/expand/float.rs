@@ -71,7 +71,7 @@ pub(super) fn binary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, 
 }
 
 /// Returns the value of an operator as `Op::eval_in` defines it in the default mode. `guard` is the
-/// check that the arguments need, other than [`OperatorGuard::None`].
+/// check that the arguments need; it is never [`OperatorGuard::None`].
 pub(super) fn guarded_binary(
     scope: &mut dyn StmtSink,
     (b, guard): (Builtin, OperatorGuard),

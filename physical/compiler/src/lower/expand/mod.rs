@@ -1,14 +1,14 @@
 //! Expansion of operators into machine operators.
 //!
-//! [`expand_in`] returns the application of any operator, to arguments of any dtypes that it takes,
-//! as Assembly expressions. Under [`Laws::Ieee`], the values of these expressions have the bits
-//! that [`Op::eval`] defines. Structs are flattened. Statements are pushed to the [`StmtSink`]:
-//! loops of integer powers and repeated folds, loops and branches of user-defined operators, faults
-//! of checked operators, and assignments of values that are used more than once.
+//! [`expand_in`] returns the application of an operator as Assembly expressions. The arguments may
+//! have any dtypes that the operator takes. Under [`Laws::Ieee`], the values of these expressions
+//! have the bits that [`Op::eval`] defines. Structs are flattened. Statements are pushed to the
+//! [`StmtSink`]: loops of integer powers and repeated folds, loops and branches of user-defined
+//! operators, faults of checked operators, and assignments of values that are used more than once.
 //!
-//! The returned expressions may contain the arguments, so arguments must not change before the
-//! expressions are used. The statements of the expansion assign only new locals and store nothing.
-//! The caller must not assign a local or store an element that an argument reads.
+//! The returned expressions may contain the arguments. So until the expressions are used, the
+//! caller must not assign a local or store an element that an argument reads. The statements of the
+//! expansion assign only new locals and store nothing.
 //!
 //! [`Laws::Default`] has the known facts of the arguments. Machine arithmetic is that of IEEE 754,
 //! so the code tests for the arguments on which the laws of the default mode give another value

@@ -2,10 +2,11 @@
 //! order.
 //!
 //! During writing, a list contains the written positions in the order of their first write.
-//! Freezing sorts the list, unless the level is the outermost one of a local tensor and all its
-//! reads are lookups. Declaring the tensor again clears only the listed positions, so clearing a
-//! workspace costs time in proportion to its writes. If a level below has arrays, all positions
-//! below are cleared. Elements without a mark always have the fill value.
+//! Freezing sorts the list, unless the level is the outermost one of a local tensor that is never
+//! swapped, and all reads of the level are lookups. If no level below has arrays, declaring the
+//! tensor again clears only the listed positions, so clearing a workspace costs time in proportion
+//! to its writes. If a level below has arrays, all positions below are cleared. Elements without a
+//! mark always have the fill value.
 
 use super::shared::list::{ListEntries, fill_ends, positions};
 use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};

@@ -84,7 +84,7 @@ impl LevelLowering for Interval {
                 cx.push_if(not(&local(joins)), vec![Stmt::Return(Status::SecondRun)], Vec::new());
                 cx.push(Stmt::store(right, p.clone(), hi.clone()));
                 join.roll_back(cx, &local(q), &saved);
-                // The next position belongs to another fiber.
+                // The joined run was written at the next position, which belongs to another fiber.
                 cx.assemble(at.below(), (&local(q), &plus(&local(q), 1)), AssembleMode::GrowAndReset);
             });
             let append = cx.block(|cx| cx.push_if(eq(&local(q), &p), first, second));

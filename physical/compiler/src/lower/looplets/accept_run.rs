@@ -6,8 +6,8 @@
 //!     = B[accept_run := accept_run(lo, hi)]          (1)
 //!     = for i in lo..hi { B[accept_run(i, i + 1)] }  otherwise
 //! ```
-//! Form (1) applies if all other looplets are resolved, `i` does not occur elsewhere in B, and the
-//! other writes of B can be repeated.
+//! Form (1) applies if all other looplets are resolved, `i` does not occur elsewhere in B, and
+//! [`integrate::repeat_writes`] can repeat the other writes of B.
 
 use super::{Looplet, LoopletNest, lower_loop};
 use crate::assembly::build::plus;

@@ -8,10 +8,10 @@
 //!     if 0 < gaps { repeat(B[stepper := rest], gaps) }
 //!     while more { p = stop; loop(i, [p - 1, p), B[stepper := chunk]); step }
 //! ```
-//! The rule changes the order of the rounds. So the body may write tensors only by folds, those
-//! into one tensor all by one operator that is associative and commutative, and must not read these
-//! tensors. Tensors that the body itself declares are exempt. The loop over the entries then needs
-//! no coordinates of entries, unless the body uses them.
+//! The rule changes the order of the rounds. So the body may write tensors only by folds, and must
+//! not read these tensors. All folds into one tensor must use one operator, which is associative
+//! and commutative. Tensors that the body itself declares are exempt. The loop over the entries
+//! needs no coordinates of entries, unless the body uses them.
 
 use super::stepper::{Walker, round};
 use super::{LoopletNest, lower_loop};

@@ -31,9 +31,9 @@ use std::collections::HashSet;
 /// several lanes.
 const MIN_LENGTH: f64 = 2.0;
 
-/// Returns the number of the walker that leads and its cursor. Returns `None` if rounds need not be
-/// independent or the loop may end early, if no walker can lead, or if the only list ends within
-/// the extent, because its rounds are independent without a leader.
+/// Returns the number of the walker that leads, and its cursor. Returns `None` in four cases:
+/// rounds need not be independent, the loop may end early, no walker can lead, or the only walker
+/// ends within the extent. In the last case, the rounds are independent without a leader.
 pub(super) fn leader(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> Option<(usize, Local)> {
     let lengths = cx.lengths.filter(|_| nest.early_exit.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);
@@ -94,7 +94,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker
     cx.push(Stmt::While { cond: lt(&local(cursor), &last), body });
 }
 
-/// Emits a search for the end of the entries of a list before `hi`, and returns this end.
+/// Emits a search among the entries of a list, and returns the end of the entries before `hi`.
 fn list_end(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
     let (from, last) = (cx.new_local("from", Prim::I64), cx.new_local("last", Prim::I64));
     cx.assign(from, local(cursor));

@@ -4,10 +4,10 @@
 //! A looplet describes the values of an access while an index runs over a half-open extent. Source:
 //! Ahrens, Donenfeld, Kjolstad, Amarasinghe, "Looplets: A Language for Structured Coiteration" (CGO
 //! 2023), and Finch. The rule of each looplet is in a file of its own, except that jumpers share
-//! the file of steppers. [`lower_loop`] applies the rule of the highest style among the accesses:
-//! Thunk > Switch > Sequence (with its phases) > Spike > Run > Jumper > Stepper > AcceptRun >
-//! Lookup. Every order gives a correct program; this order narrows extents and lets fill values
-//! annihilate terms before loops are emitted.
+//! the file of steppers, and writes without effect the file of runs. [`lower_loop`] applies the
+//! rule of the highest style among the accesses: Thunk > Switch > Sequence (with its phases) >
+//! Spike > Run > Jumper > Stepper > AcceptRun > Lookup. Every order gives a correct program; this
+//! order narrows extents and lets fill values annihilate terms before loops are emitted.
 
 pub(crate) mod accept_run;
 mod gaps;

@@ -14,10 +14,10 @@
 //!         step those with stop == end; cur = end
 //!     }
 //! ```
-//! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` after
-//! `cur`, or `hi`, and `begin <= cur` decides whether the entry is used. A run that starts where
-//! the previous run ends has no `begin`; the current run always contains `cur`. The body runs at
-//! the same coordinates, in the same order, as under the rule of [`super::stepper`]. Where that
+//! The coordinates of a block are `begin..stop`. With blocks, `end` is the nearest `begin` or
+//! `stop` after `cur`, but at most `hi`, and an entry is used if `begin <= cur`. A run that starts
+//! where the previous run ends has no `begin`; the current run always contains `cur`. The body runs
+//! at the same coordinates, in the same order, as under the rule of [`super::stepper`]. Where that
 //! rule removes the terms that a fill value annihilates, this loop tests at run time whether fibers
 //! are present.
 

@@ -126,8 +126,9 @@ impl Shift {
         }
     }
 
-    /// Returns the stepper without the entries that no index selects. Skips a spike if no index has
-    /// its coordinate, and another chunk if the chunk ends before the next index.
+    /// Returns the stepper without the entries that no index selects. A spike is skipped if no
+    /// index has its coordinate. A chunk of any other form is skipped if it ends before the next
+    /// index.
     fn skip_unselected(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
         let stop = cx.new_local("stop", Prim::I64);
         let mut current = s.current.clone();

@@ -10,13 +10,14 @@
 //!     }
 //!     loop(i, [cur, hi), B[stepper := rest])
 //! ```
-//! If neither of two lists is needed (see below), the body has no loop and may be copied, and the
-//! loop does not end early, a first loop runs while both lists have entries. The rounds of the
-//! first loop need not test each list for exhaustion.
+//! For two lists, a first loop runs while both have entries, so that its rounds need not test each
+//! list for exhaustion. This first loop is emitted only if neither list is needed (see below), the
+//! body has no loop and may be copied, and the loop does not end early.
 //!
 //! An access is *needed* if the body has no effect without its entries (an operand of an
-//! intersection). The loop ends when a needed access is exhausted, and code size stays linear in
-//! the number of operands. An exhausted access that is not needed has an infinite stop.
+//! intersection). The loop ends when a needed access is exhausted. No code is emitted for the
+//! coordinates after the entries of a needed access, so code size stays linear in the number of
+//! operands. An exhausted access that is not needed has an infinite stop.
 //!
 //! Among several steppers, needed jumpers lead by leaps: each round moves to the furthest of their
 //! entries.

@@ -4,12 +4,12 @@
 //! loop(i, e, B[switch]) = if cond { loop(i, e, B[then]) } else { loop(i, e, B[other]) }
 //! ```
 //! A side on which the body has no effect is not emitted, so intersections stay small. A check of
-//! bounds always branches. Other switches become *selects* if the body has an effect on the second
-//! side of each, and further copies of the body would be too many: there are more than
-//! [`MAX_BRANCHES`] switches (one fewer if the body has loops), or the statement has been copied
-//! often. A select reads the fiber under a presence flag (a leaf reads `present ? val : fill`, an
-//! absent inner fiber is empty), and the body occurs only once. If one side is a value for
-//! coordinates out of bounds, this value becomes a replacement of the fiber.
+//! bounds always branches. Other switches become *selects* if further copies of the body would be
+//! too many, and the body has an effect on the second side of each switch. Copies are too many if
+//! there are more than [`MAX_BRANCHES`] switches (one fewer if the body has loops), or the
+//! statement has been copied often. A select reads the fiber under a presence flag (a leaf reads
+//! `present ? val : fill`, an absent inner fiber is empty), and the body occurs only once. If one
+//! side is a value for coordinates out of bounds, this value becomes a replacement of the fiber.
 
 use super::{Head, Looplet, LoopletNest, lower_loop, violation};
 use crate::assembly::build::{and, local, not};
@@ -197,7 +197,7 @@ impl FlaggedAccess<'_> {
         let inner = fiber.replacements.strip_prefix(&outer[..]).unwrap_or(&fiber.replacements);
         let own = match otherwise {
             AccessCursor::OutOfBounds(value) => Some(value),
-            // The literals of the fiber itself apply only where it is present.
+            // Where `cond` is false, the fill value takes precedence over the fiber's own literals.
             AccessCursor::Fill(fill) if !inner.is_empty() => Some(fill),
             _ => None,
         };

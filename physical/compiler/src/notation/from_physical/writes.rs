@@ -153,7 +153,7 @@ impl QueryTranslator<'_> {
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
             // The resolved subscripts have affine forms in place of parts of blocks, so they also
             // fix a mode if the outer loops determine its block. The rank of the workspace shows
-            // which of the two the plan left open.
+            // whether the plan left open the modes of `written` or those of `proved`.
             let proved =
                 (0..self.output_coordinates[k].len()).filter(|&m| !self.is_fixed(&self.output_coordinates[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };
@@ -220,7 +220,8 @@ impl QueryTranslator<'_> {
         let mut loops = Vec::new();
         for &m in &workspace.modes {
             let hi = match ty.format.modes[m] {
-                // The last block may be ragged; an outer loop binds the outer part of the mode.
+                // The last block may be ragged. The outer part of the mode is fixed, or the index
+                // of an outer loop.
                 StorageMode::Inner { mode, block } => {
                     let outer = ty.format.modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
                     let outer = outer.and_then(|o| at[o].clone()).ok_or_else(|| {

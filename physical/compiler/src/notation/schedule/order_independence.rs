@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Checks that the rounds of some loops of a statement can run in any order. Tensors of an outer
 /// scope must not change their state, and must not be both read and written. All writes of such a
 /// tensor must be folds by one associative and commutative operator, or `init`s. A single overwrite
-/// is also allowed if different rounds of each loop overwrite different entries.
+/// is also allowed if the index of each loop is the only atom of one of its subscripts.
 pub(super) fn check_order_independence(
     program: &Program,
     stmt: &Stmt,

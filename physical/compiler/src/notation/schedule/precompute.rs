@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// Computes a part of the assignment of `target` in advance, over the loops of `over`: the part
 /// that reads the tensors `of` and no other tensors, or the whole value if `of` is empty.
 ///
-/// The loops directly around the loops of `over` move into the producer as far as only the part
-/// depends on their indices. The workspace then accumulates the rounds of these loops.
+/// The loops directly around the loops of `over` move into the producer as far as nothing outside
+/// of the part depends on their indices. The workspace accumulates the rounds of the moved loops.
 pub(super) fn precompute(
     mut program: Program,
     (workspace, format): (&str, Option<&Format>),
@@ -186,8 +186,8 @@ impl Splitter<'_> {
             return Err("the loops over which the part is computed are not the innermost ones".to_owned());
         }
         let over = links.split_off(first);
-        // The innermost of the remaining loops move into the producer as far as only the part
-        // depends on them.
+        // The innermost of the remaining loops move into the producer as far as nothing outside of
+        // the part depends on them.
         let consumer_needs: Vec<Atom> = self.consumer_atoms();
         let mut accumulated = Vec::new();
         while let Some(ChainLink::Loop(l)) = links.last()

@@ -118,8 +118,9 @@ fn nested(outer: ForLoop, inner: &[Index]) -> Result<(Vec<ForLoop>, Stmt), NotNe
     Ok((nest, body))
 }
 
-/// Splits a product of loops into blocks of its rounds, which may begin and end within the rounds
-/// of the outer loops. The rounds of a block form a product again, named `inner`.
+/// Splits a product of loops into blocks of its rounds, or of the stored entries of an input. The
+/// blocks may begin and end within rounds of the outer loops. The rounds of a block form a product
+/// again, named `inner`.
 pub(super) fn split_product(
     mut program: Program,
     mut product: LoopProduct,
@@ -252,8 +253,8 @@ impl BlockSplit {
         self.stored.map(|split| split.bounds(program, loops, (around, count))).transpose()
     }
 
-    /// Returns the bounds of block `count` of the given number of rounds; `stored` has the bounds
-    /// if the split cuts stored entries.
+    /// Returns the bounds of block `count` when `rounds` rounds are cut into blocks. If the split
+    /// cuts stored entries, `stored` has these bounds.
     fn cut_block(&self, rounds: &Expr, stored: Option<StoredBounds>, count: Index) -> Result<BlockBounds, String> {
         let number = |n: u64| {
             i64::try_from(n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")

@@ -1,4 +1,4 @@
-//! Tests of Notation. Most of them run programs through every pass and the interpreter.
+//! Tests of Notation. Most of them normalize programs and run them in the interpreter.
 
 mod cuts;
 mod programs;

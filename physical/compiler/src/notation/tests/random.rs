@@ -14,7 +14,8 @@ struct Nest {
     write: String,
 }
 
-/// Generates a coordinate of any value; reads have an `outside`, and writes take the remainder.
+/// Generates a coordinate that may be out of bounds. Reads at such a coordinate have an `outside`,
+/// and writes take its remainder.
 fn coordinate() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         4 => prop::sample::select(vec!["i", "j", "k"]).prop_map(str::to_owned),

@@ -1,11 +1,12 @@
 //! Declarations of tensors in program texts, completed from the tensors that are bound to inputs.
 //!
 //! An input may leave out its sizes, dtype, fill value and format, which then come from the bound
-//! tensor. A size may be a name. The first input that uses the name determines its number, which
-//! other shapes and expressions then use. `(dtype A)` and `(fill A)` refer to an input, or to a
-//! tensor that is declared before. In the declaration of an input, both forms refer only to inputs
-//! that are declared before. [`inputs`] rejects `(dtype A)` as the dtype of a scalar input, because
-//! the value of a scalar may be read before the inputs are bound.
+//! tensor. A scalar that leaves out its fill value has the fill value zero if no tensor is bound to
+//! it. A size may be a name. The first input that uses the name determines its number, which other
+//! shapes and expressions then use. `(dtype A)` and `(fill A)` refer to an input, or to a tensor
+//! that is declared before. In the declaration of an input, both forms refer only to inputs that
+//! are declared before. [`inputs`] rejects `(dtype A)` as the dtype of a scalar input, because the
+//! value of a scalar may be read before the inputs are bound.
 
 use super::types::read_tensor_type;
 use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `(input A TYPE)` `(output y TYPE)` `(local w TYPE)` | a tensor; `_` in a shape is an open dimension |
 //! | `(input A (shape n m) f64 0.0 csr)` | the short form for hand-written programs: accesses have one subscript per mode of the tensor |
-//! | `(local t f64 0.0)` | a scalar with its fill value; for an input, its value if no tensor is bound |
+//! | `(local t f64 0.0)` | a scalar with its fill value; an input has this value if no tensor is bound |
 //! | `(block s ..)` | a sequence; implied where a body has several statements |
 //! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` `(lanes-for 4 i s)` `(unrolled-for 4 i s)` | loops, with or without extent; the chunks of `parallel-for` must be able to run in parallel; `lanes-for` may fold its rounds in the given number of lanes; `unrolled-for` handles the given number of stored entries per round of its code |
 //! | `(if c s)` `(while c s)` `(let v e s)` | condition, loop under a condition, variable |
@@ -20,7 +20,7 @@
 //! | `(declare t)` `(freeze t)` `(thaw t)` | lifecycles |
 //! | `(swap t u)` | exchanges the contents of two locals |
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
-//! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for names that are operators or words that begin another expression, subscript or range |
+//! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for quoted names, and for names that are operators or words that begin another expression, subscript or range |
 //! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; the default is walk |
 //! | `(outside 0.0 (+ i -1))` | a subscript with the value of a read out of bounds; if several subscripts are out of bounds, the value at the outermost of their storage modes decides |
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined operators |
@@ -71,7 +71,8 @@ pub(super) use schedule::print_transformation;
 pub use source_map::SourceMap;
 pub(super) use types::tensor_type;
 
-/// Words that begin a form in an expression; a tensor of such a name is accessed by the long form.
+/// Words that begin an expression, a subscript or a range; a tensor of such a name is accessed by
+/// the long form.
 const RESERVED: [&str; 9] = ["access", "call", "fill", "lit", "walk", "gallop", "follow", "outside", "range"];
 
 #[cfg(test)]

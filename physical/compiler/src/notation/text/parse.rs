@@ -40,7 +40,7 @@ pub fn parse_with(text: &str, ops: &[Arc<UserOp>]) -> Result<Program, Error> {
 }
 
 /// Parses the text of a program over the tensors bound to its inputs, which complete the types that
-/// the text leaves open. Also returns the positions of the statements in the text.
+/// the text leaves open. Also returns the positions of statements, tensors and transformations.
 ///
 /// # Errors
 /// Like [`parse`]; also when a written type disagrees with the bound tensor.
@@ -433,7 +433,7 @@ fn is_bare(s: &Sexpr) -> bool {
 }
 
 /// Converts a bare number to a dtype, as [`convert_number`] does. Other expressions do not change,
-/// nor do numbers that it cannot convert.
+/// nor do numbers that cannot be converted.
 fn convert_bare(e: Expr, is_bare: bool, dtype: &DType) -> Expr {
     match (e, dtype.prim()) {
         (Expr::Literal(v), Some(prim)) if is_bare => Expr::Literal(convert_number(&v, prim).unwrap_or(v)),

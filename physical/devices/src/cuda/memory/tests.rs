@@ -57,7 +57,8 @@ fn results_are_evicted_to_the_host() {
     assert_eq!((pool.locked().used, budget.used()), (0, 0));
 }
 
-/// Fills set all elements, for all sizes and lengths, and upload at most `SEED_BYTES` bytes.
+/// Fills set all elements, for each size and several lengths, and upload at most `SEED_BYTES`
+/// bytes.
 #[test]
 fn fills_upload_few_bytes() {
     let host = Host::with_memory(usize::MAX);

@@ -1,4 +1,4 @@
-//! Tests of the generated text of appends, which run on the host in teams of any size.
+//! Tests of the generated text of appends, which runs on the host in teams of several sizes.
 
 use super::emulated::{EmulationOptions, check_with_options};
 use crate::grid::TeamSize;

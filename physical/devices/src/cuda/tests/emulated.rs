@@ -212,8 +212,8 @@ pub(super) struct EmulationOptions {
 }
 
 impl Default for EmulationOptions {
-    /// Returns the options of a device. The shares of block memory are too small for some windows,
-    /// and large enough for others.
+    /// Returns options with automatic team sizes and unedited text, like a device. The shares of
+    /// block memory are too small for some windows, and large enough for others.
     fn default() -> EmulationOptions {
         EmulationOptions {
             team_size: TeamSize::Automatic,
@@ -314,8 +314,7 @@ pub(super) fn on_device(
     DeviceRunner { pool: pool.clone(), entry, grid, teams, share }
 }
 
-/// All operators on all types, all statements, and folds in lanes agree with the interpreter of
-/// grids, in teams of several sizes.
+/// Random functions agree with the interpreter of grids, in teams of several sizes.
 #[test]
 fn random_functions_agree_on_the_host() {
     let space = |role: BufferRole| if role == BufferRole::Input { MemorySpace::Input } else { MemorySpace::Chunk };
@@ -367,8 +366,8 @@ fn check_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[
     }
 }
 
-/// Folds with any number of lanes combine the lanes in the order of the interpreter, in teams of
-/// any size; otherwise rounded sums would differ.
+/// Folds with several numbers of lanes combine the lanes in the order of the interpreter, in teams
+/// of several sizes; otherwise rounded sums would differ.
 #[test]
 fn folds_agree_in_teams_of_any_size() {
     let mut grids = Vec::new();
@@ -401,8 +400,9 @@ pub(super) const DOT_OF_LISTS: &str =
     "(program (input x (type (shape 6000) f64 0.0 csf)) (input y (type (shape 6000) f64 0.0 csf))
     (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))";
 
-/// Programs whose teams are blocks, with the lanes of a team: a dense fold, a fold along lists,
-/// folds with more and with fewer lanes, a fold over the rounds of chunks, and intersections.
+/// Programs whose teams are blocks, each with the number of lanes of a team. They compute, in this
+/// order: a dense fold, a fold along lists, two folds with different numbers of lanes, a fold over
+/// the rounds of chunks, and two intersections.
 pub(super) const LONG: &[(&str, u32)] = &[
     (
         "(program (input A (type (shape 3 2100) f64 0.0 dense)) (input x (type (shape 2100) f64 0.0 dense))
@@ -455,8 +455,8 @@ fn intersections_agree_in_blocks() {
     }
 }
 
-/// Walks combine the folds of lanes in the order of the interpreter of grids, in teams of any size;
-/// otherwise rounded sums would differ.
+/// Walks combine the folds of lanes in the order of the interpreter of grids, in teams of several
+/// sizes; otherwise rounded sums would differ.
 #[test]
 fn walks_agree_in_teams_of_any_size() {
     let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));

@@ -1,5 +1,5 @@
-//! Tests of the CUDA text: golden text of small grids, compilation with NVRTC, and runs on the
-//! host.
+//! Tests of the CUDA text: golden text of small grids, compilation with NVRTC, runs on the host,
+//! and results that stay on a device.
 
 mod appends;
 mod emulated;

@@ -135,7 +135,7 @@ fn grids_of_blocks_compile() {
     check(&long.chain(wide).collect::<Vec<_>>());
 }
 
-/// Every statement compiles, and every operator on every type.
+/// Grids of random functions compile, for teams of several sizes.
 #[test]
 fn grids_of_random_functions_compile() {
     let space = |role: BufferRole| if role == BufferRole::Input { MemorySpace::Input } else { MemorySpace::Chunk };

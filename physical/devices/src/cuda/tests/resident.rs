@@ -1,5 +1,5 @@
-//! Results on a device: later kernels read the results in place, users fetch each result once, and
-//! all results stay within a limit.
+//! Tests of results on a device: later kernels read the results in place, users fetch each result
+//! once, and all results stay within a limit. Also tests the cancellation of launches.
 
 use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::grid::{GridPlan, TeamSize};

@@ -59,8 +59,8 @@ fn last_buffer(runner: &dyn GridRunner) -> Vec<u64> {
     runner.elements(&grid.function.buffers[last], &launched.windows[last]).unwrap().remove(0)
 }
 
-/// Windows that grow, or are swapped or sorted, have the same contents as in the interpreter, for
-/// any share and any size of the team.
+/// Windows that grow, or are swapped or sorted, give the same results as in the interpreter, for
+/// several shares and several sizes of the team.
 #[test]
 fn windows_agree_in_any_share() {
     let of = |(text, lanes): (&&str, u32)| {
@@ -105,8 +105,8 @@ fn a_move_without_a_copy_is_found() {
     assert_ne!(first_output(broken, &inputs), expected);
 }
 
-/// New memory is poisoned, so the results differ if a kernel fails to write an element of an output
-/// that is not filled first.
+/// New memory of the emulated device has the byte `0x55`, so the results differ if a kernel fails
+/// to write an element of an output that is not filled first.
 #[test]
 fn unwritten_results_are_found() {
     let edit = |text: String| {

@@ -1,9 +1,10 @@
-//! Spread loops whose rounds append: the steps of a batch, which has one round for each lane.
+//! Spread loops whose rounds append: the steps of a batch, which has at most one round for each
+//! lane.
 //!
 //! A lane runs its round up to the block that appends, or to the condition that excludes the block,
 //! and arrives at the exchange. There the team ranks the lanes that append. All lanes grow windows,
-//! and then each lane continues its own round. If all rounds append, each lane knows its rank
-//! without an exchange.
+//! and then each lane continues its own round. If no condition is around the block, all rounds
+//! append, and each lane knows its rank without an exchange.
 
 use super::machine::{GridMachine, LaneState};
 use super::ops::{LaneStep, PollScope, StepBuilder};
@@ -20,8 +21,8 @@ pub(super) struct Batches {
     first: usize,
     /// The local with the step at which the lane's round continues.
     resume: usize,
-    /// The local with the number of appending rounds before the lane's round. Between arrival and
-    /// exchange, it is 1 if the lane's round appends, and 0 otherwise.
+    /// The local with the number of appending rounds of the batch before the lane's round. Between
+    /// arrival and exchange, the local is 1 if the lane's round appends, and 0 otherwise.
     rank: usize,
     /// The local with the number of appending rounds of the batch.
     count: usize,
@@ -116,9 +117,9 @@ impl StepBuilder<'_> {
         self.before_block(branch.of(&body[*at]).0, path, leaves);
     }
 
-    /// Adds the steps of a round after its arrival. `arrivals` has the steps of arrival: first the
-    /// arrival of rounds that append, then the arrivals of rounds that each condition excludes,
-    /// outermost first.
+    /// Adds the steps of a round after its arrival. `arrivals` has the steps of arrival in this
+    /// order: of rounds that append; of rounds that a condition excludes, one step for each
+    /// condition, outermost first; of lanes without a round.
     fn after_arrival(&mut self, body: &[Stmt], (path, appends): (&[(usize, Branch)], &[Stmt]), arrivals: &[usize]) {
         let Some(((at, branch), path)) = path.split_first() else {
             self.set_target(arrivals[0]);
@@ -217,8 +218,8 @@ impl GridMachine<'_> {
         Ok(())
     }
 
-    /// Ranks the lanes of a team, all of which have arrived. The lanes of several warps exchange
-    /// counts through memory, with barriers.
+    /// Ranks the lanes of a team, all of which have arrived. In a team of several warps, lanes
+    /// exchange counts through memory, so the exchange is a barrier, too.
     pub(super) fn rank_lanes(&mut self, team: usize, batches: &Batches) {
         let mut count = 0;
         for lane in &mut self.teams[team].lanes {

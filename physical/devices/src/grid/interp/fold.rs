@@ -1,4 +1,5 @@
-//! Folds that the lanes of a team share.
+//! Folds in lanes, which the lanes of a team share or each lane runs alone, and the folds of spread
+//! loops.
 
 use super::GridFault;
 use super::machine::{GridMachine, LaneState, Team};
@@ -113,9 +114,9 @@ impl GridMachine<'_> {
         self.teams[team].exchange.store(&self.exchange_decl, number as i64, value, point)
     }
 
-    /// Combines the values that the first `count` lanes of the team, or all its lanes if they are
-    /// fewer, have published. Each warp combines all values: a lane reads, from each warp, the
-    /// value of the lane with its own index in the warp.
+    /// Combines the published values of the first `count` lanes of the team, or of all lanes if the
+    /// team has fewer. Each warp combines all values: a lane reads, from each warp, the value of
+    /// the lane with the same index in its warp.
     fn combine_published(
         &mut self,
         team: usize,

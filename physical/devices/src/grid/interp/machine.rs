@@ -29,7 +29,7 @@ pub(super) struct GridMachine<'a> {
     outcomes: Vec<Option<LaunchOutcome>>,
     steps: u64,
     random: u64,
-    /// The declaration of the exchange buffer between lanes, for messages of faults.
+    /// The declaration of the exchange buffers of all teams.
     pub(super) exchange_decl: BufferDecl,
     /// Number of rounds of spread loops that each lane has run.
     #[cfg(test)]
@@ -512,8 +512,8 @@ impl<'a> GridMachine<'a> {
     }
 
     /// Ends the chunk of a team, and begins the team's next chunk. Returns `false` if there is no
-    /// next chunk, or if the team must stop: after a window was too small, its workspaces have
-    /// invalid contents.
+    /// next chunk, or if the team must stop. A team with workspaces must stop after a window was
+    /// too small, because the contents of the workspaces are then invalid.
     fn end_chunk(&mut self, number: usize, outcome: LaunchOutcome) -> bool {
         let chunk = self.teams[number].chunk;
         self.outcomes[chunk] = Some(outcome);

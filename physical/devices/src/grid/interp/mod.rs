@@ -5,15 +5,15 @@
 //!   atomic, and no barrier separates them.
 //! - A load of, or an atomic operation on, an uninitialized element into which no lane has stored;
 //!   or a load of an element to which the window has not grown.
-//! - A result that was allocated in full before the launch and has an uninitialized element at its
-//!   end.
+//! - A result that was allocated in full before the launch and still has an uninitialized element
+//!   when the launch ends.
 //! - An access outside a window, an index that does not fit its type, or an invalid `bool`. The
 //!   interpreter of Assembly reports these faults too.
 //! - Divergence: lanes of a team wait at different statements, wait for a lane that has ended, or
 //!   end with different statuses.
 //!
-//! Only the detection of divergence depends on the order. Races are found by comparing the barriers
-//! that lanes have passed, not the order in which accesses happen to run.
+//! Whether other faults than races are detected may depend on the order. Races are found by
+//! comparing the barriers that lanes have passed, not the order in which accesses happen to run.
 
 mod batches;
 mod fold;
@@ -44,8 +44,8 @@ pub enum GridFault {
     /// A fault that the interpreter of Assembly reports as well.
     #[error(transparent)]
     Interp(#[from] InterpFault),
-    /// Accesses of two lanes to an element that no barrier separates, at least one of which changes
-    /// the element.
+    /// Two lanes access an element without a barrier between the accesses, at least one of the
+    /// accesses changes the element, and not both are atomic.
     #[error(
         "data race on element {index} of buffer `{buffer}`, between lane {} of team {} and lane {} of team {}",
         first.1, first.0, second.1, second.0
@@ -154,8 +154,8 @@ pub(crate) trait GridRunner: Send + Sync {
 
 /// Number of teams of interpreted grids.
 const TEAMS: usize = 3;
-/// Bytes of block memory for a team, from which the seed chooses. Windows soon outgrow the small
-/// sizes.
+/// Sizes in bytes of a team's part of the memory of a block; the seed of a launch chooses a size.
+/// Windows soon outgrow the small sizes.
 const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
 /// A grid prepared for interpretation.
@@ -177,8 +177,8 @@ pub(crate) struct Launch<'a> {
     /// For each chunk, the positions of the list that its rounds are limited to, if the grid has
     /// sections.
     pub(crate) sections: &'a [Range<i64>],
-    /// The windows of each buffer: one if all chunks share it, else one for each chunk or team;
-    /// none for inputs and unused buffers.
+    /// The windows of each buffer: one window if all chunks share the buffer, else one for each
+    /// chunk or team; none for inputs and unused buffers.
     pub(crate) windows: Vec<Vec<WindowExtent>>,
     /// Buffers whose elements are all written before they are read; their memory may be
     /// uninitialized.

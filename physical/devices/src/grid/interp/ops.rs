@@ -40,7 +40,7 @@ pub(super) enum LaneStep {
     CombineFold(FoldStep),
     /// Saves the accumulators of a lane and sets them to identities.
     SaveAccumulators(Vec<FoldAccumulator>),
-    /// Combines the accumulators of the lanes of a warp.
+    /// Combines the accumulators of the lanes, in a team of at most one warp.
     CombineAccumulators(Vec<FoldAccumulator>),
     /// Publishes the lane's accumulator, in a team of several warps.
     PublishAccumulator(FoldAccumulator),
@@ -116,7 +116,8 @@ const VERIFIED: &str = "the function was verified";
 /// The body of a grid as steps.
 pub(super) struct StepList {
     pub(super) steps: Vec<LaneStep>,
-    /// The first step of a chunk; a team starts its first chunk at step 0.
+    /// The first step of the body, at which a team starts every chunk after its first. Earlier
+    /// steps initialize shares; a team starts its first chunk at step 0, with these steps.
     pub(super) start: usize,
     /// Number of locals: the locals of the function, and locals added for the bounds of loops, for
     /// saved accumulators, and for batches.

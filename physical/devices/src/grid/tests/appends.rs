@@ -193,7 +193,8 @@ fn lanes_count_appended_elements() {
     }
 }
 
-/// The lanes of a team leave a loop that appends together, at a poll by the first lane.
+/// If a launch is cancelled, the lanes of a team together leave a loop whose rounds append, at a
+/// poll by the first lane.
 #[test]
 fn lanes_that_append_leave_together() {
     let valid = grid_of(COPIED, 4, MemorySpace::Chunk);
@@ -212,8 +213,7 @@ fn lanes_that_append_leave_together() {
     assert!(faults(&broken).contains("a poll for cancellation by each lane"), "{}", faults(&broken));
 }
 
-/// Loops are not spread if their rounds read what other rounds append, or if an append depends on
-/// other rounds through more than its counter.
+/// Loops whose rounds append are not spread if they violate a condition of `grid::appends`.
 #[test]
 fn rounds_that_depend_on_appends_are_not_spread() {
     let changes: [(&str, &str, &str); 9] = [

@@ -1,5 +1,6 @@
-//! Tests at edge values: every operator on every type, casts, conditions, sorts and lane folds.
-//! Each binary operator is tested with a right operand in a register, and with constants.
+//! Tests at edge values: every operator on every type, casts, functions of the mathematical
+//! library, conditions, sorts and lane folds. Each binary operator is tested with a right operand
+//! in a register, and with constants.
 
 use super::backends::{run_all, run_in_process};
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -456,7 +457,7 @@ fn indices($n) {{
 }
 
 /// Backends agree on lane folds for every operator, type, number of lanes and remainder, on vectors
-/// and in registers.
+/// and in registers. The optimizing tier runs one number of lanes for each operator and type.
 #[test]
 fn lane_folds_agree_in_every_form() {
     let mut cases = Vec::new();

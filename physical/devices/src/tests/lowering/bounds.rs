@@ -49,8 +49,8 @@ fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, DenseVa
     all
 }
 
-/// Returns the outcomes, success or the error: of the interpreter of Notation, and of three
-/// backends on one thread and on two.
+/// Returns the outcomes of the interpreter of Notation, and of three backends on one thread and on
+/// two. An outcome is success or an error.
 fn outcomes(program: &Program, inputs: &HashMap<String, DenseValues>) -> Vec<(String, Result<(), Error>)> {
     let program = Arc::new(normalize(program.clone()).unwrap());
     let tensors: Vec<Tensor> =
@@ -255,7 +255,7 @@ fn unreached_coordinates_are_not_checked() {
     );
 }
 
-/// Returns how each subscript is kept in bounds, statement by statement, reads before writes.
+/// Returns the kind of [`Bounds`] of each subscript, statement by statement, reads before writes.
 fn decided(text: &str) -> Vec<&'static str> {
     let program = normalize(parse(text).unwrap()).unwrap();
     let mut found = Vec::new();

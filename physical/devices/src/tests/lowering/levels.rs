@@ -1,7 +1,7 @@
-//! Guarantees of levels in kernels. During writing, runs with equal fibers join, a second entry or
-//! run in a fiber that allows only one is an error, and tensors that are declared again are empty.
-//! Further tests cover reads out of bounds, loops that end early, outputs whose reads are unused,
-//! and swaps.
+//! Guarantees of levels in kernels. Runs with equal fibers join while they are written. A second
+//! entry or run is an error in a fiber that allows only one. A tensor that is declared again is
+//! empty. Further tests cover reads out of bounds, loops that end early, outputs whose reads are
+//! unused, and swaps.
 
 use super::{INTERPRETER, Kernel, Rng, check, compare_in_formats, compare_runners, tensor};
 use redpoll_compiler::assembly::Status;
@@ -130,7 +130,7 @@ fn redeclared_tensors_are_empty() {
 }
 
 /// Reads out of bounds return the value of their `outside`, not the fill value, also below absent
-/// fibers and for any number of reads.
+/// fibers and for several reads of one tensor.
 #[test]
 fn bounds_are_not_gaps() {
     for format in concordant_formats_of_rank(2) {
@@ -146,7 +146,7 @@ fn bounds_are_not_gaps() {
     }
 }
 
-/// A loop may end within a fiber, once a fold is decided; the rest of the fiber is not read.
+/// A loop that ends within a fiber, once its fold is decided, gives the right result.
 #[test]
 fn decisions_within_a_phase_end_with_it() {
     for format in concordant_formats_of_rank(2) {

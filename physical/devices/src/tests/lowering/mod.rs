@@ -55,7 +55,8 @@ fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
     let random = |f: &Format| f.levels.iter().all(|l| l.kind.traits().writes.is_random());
     let dense = ty.format == Format::dense(ty.shape.len());
     let mut all = concordant_formats_of_rank(ty.shape.len());
-    // An output that is written out of order has a format that takes random writes.
+    // An output whose format takes random writes may be written out of order, so it gets only such
+    // formats.
     if role == Role::Output && (dense || random(&ty.format)) {
         all.retain(random);
     }

@@ -1,5 +1,5 @@
-//! Tests that programs compute the same results under every schedule, over inputs of any format,
-//! and that schedules that would change the result are rejected.
+//! Tests that programs compute the same results with and without schedules, over inputs of many
+//! formats, and that schedules are rejected if their preconditions do not hold.
 
 use super::{RUNNERS, Rng, compare_in_formats, formats};
 use expect_test::{Expect, expect};

@@ -31,8 +31,8 @@ fn frontiers_take_turns() {
     }
 }
 
-/// The contents of a tensor that is swapped out return with the next swap, whatever is written in
-/// between.
+/// The contents of a tensor that is swapped out return with the next swap, unless they are
+/// overwritten in between.
 #[test]
 fn swapped_contents_return() {
     check(

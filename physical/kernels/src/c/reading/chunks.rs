@@ -37,8 +37,8 @@ pub(super) fn remove_chunks(function: &mut Function) {
     }
 }
 
-/// Substitutes known locals, and removes growth with its checks, the records of lengths, and
-/// branches that are not taken.
+/// Substitutes known locals. Removes growth with its checks, the records of lengths, branches that
+/// are not taken, and the test around a loop that has no rounds if the test fails.
 fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) -> Vec<Stmt> {
     let value = |e: &Expr| fold(function, &e.substitute_locals(&|l| known.get(&l).cloned().unwrap_or(Expr::Local(l))));
     let block = |body: Vec<Stmt>| simplify(function, body, known);
@@ -92,9 +92,10 @@ fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) 
     simplified
 }
 
-/// Simplifies minima, maxima and comparisons with the bounds of all rounds, and negations of
-/// constants; loads of recorded lengths become 0. Assumes that sizes are not negative, and that
-/// operands that are not constants are less than `i64::MAX`.
+/// Simplifies minima, maxima and `<` if both operands are constants, or one operand is 0 or
+/// `i64::MAX`, the bounds of all rounds. Simplifies negations of constants; loads of recorded
+/// lengths become 0. Assumes that sizes are not negative, and that operands that are not constants
+/// are less than `i64::MAX`.
 fn fold(function: &Function, e: &Expr) -> Expr {
     let part = |e: &Expr| Box::new(fold(function, e));
     let int = |e: &Expr| match e {

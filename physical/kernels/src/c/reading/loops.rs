@@ -43,10 +43,10 @@ pub(super) fn is_unchanged(function: &Function, e: &Expr, body: &[Stmt]) -> bool
     })
 }
 
-/// Turns a `while` loop with the condition `local < bound` that increments the local at the end of
-/// each round into a `for` loop, if the bound does not change, and the local is set right before
-/// the loop and used nowhere else. A bound that only the loop reads is written in the head of the
-/// loop.
+/// Turns `while` loops that count into `for` loops. Such a loop has the condition `local < bound`,
+/// and increments the local at the end of each round. The bound must not change, and the local must
+/// be set right before the loop and be used nowhere else. If the bound is a local that only the
+/// condition reads, its value replaces the local in the head of the loop where possible.
 pub(super) fn make_for_loops(function: &mut Function) {
     let body = std::mem::take(&mut function.body);
     let uses = Uses::of(&body);

@@ -64,8 +64,8 @@ pub fn reading_text(function: &Function) -> String {
     helpers.texts().map(|helper| format!("{helper}\n")).collect::<String>() + &text
 }
 
-/// The functions for minima, maxima, sorts and swaps, whose names are not available for arrays and
-/// locals.
+/// The functions for minima, maxima, sorts and swaps, whose names are not available for arrays,
+/// parameters and locals.
 const LIBRARY: [&str; 5] = ["min", "max", "sort", "sort_by", "swap"];
 
 /// Maximum length of a list of parameters on one line, in bytes.

@@ -17,8 +17,8 @@ pub(super) fn list_of(name: &str) -> Option<(String, usize)> {
 }
 
 /// Gives buffers and locals the names that textbooks use: `A_ptr` and `A_idx` for the only list of
-/// `A`, and `x` for a dense tensor. Positions of `A` are named `pA`, coordinates at level 1 of `A`
-/// are named `jA`.
+/// `A`, and `x` for a dense tensor. Positions of `A` are named `pA`, or `pA1` at level 1 if `A` has
+/// several lists. Coordinates at level 1 of `A` are named `jA`.
 pub(super) fn give_names(function: &mut Function) {
     let parts: Vec<Option<(String, String)>> = function
         .buffers

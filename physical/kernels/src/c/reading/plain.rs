@@ -141,9 +141,9 @@ fn block(function: &Function, body: Vec<Stmt>, facts: &mut BranchFacts) -> Vec<S
     out
 }
 
-/// Rewrites the branches of an `if` whose condition is already rewritten. A test of `a <= b` whose
-/// branch consists of a test of `b <= a` becomes a test of `a == b`, followed by a test of `a < b`
-/// or `b < a`.
+/// Rewrites the branches of an `if` whose condition is already rewritten. If a test of `b <= a` is
+/// the whole `then` branch of a test of `a <= b`, both tests become one test of `a == b`. Its
+/// `else` branch tests `a < b` or `b < a`, or is empty if both outcomes of that test do nothing.
 fn branch(
     function: &Function,
     cond: Expr,

@@ -27,7 +27,8 @@ const LIBRARIES: &[&str] = &["-lm"];
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Compiler {
     pub(super) path: PathBuf,
-    /// Arguments that the crate `cc` would pass: wrappers and the target, but no optimization.
+    /// Arguments that the crate `cc` would pass, such as those in `CC` and `CFLAGS`, without its
+    /// default flags. A wrapper in `CC`, such as `ccache`, is left out.
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) version: String,

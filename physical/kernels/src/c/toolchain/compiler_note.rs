@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use std::{env, fs};
 
-/// Prefixes of the variables that determine which compiler the crate `cc` finds and how `cc` calls
-/// it.
+/// Prefixes of the environment variables from which the crate `cc` derives the compiler and its
+/// arguments.
 const VARIABLE_PREFIXES: &[&str] = &[
     "CC",
     "CFLAGS",

@@ -74,8 +74,8 @@ impl Toolchain {
         self.find_compiler().map(Compiler::name)
     }
 
-    /// Returns why the cache on disk cannot be used, or which of its entries was refused and why;
-    /// `None` if there is no such fault or no cache.
+    /// Returns the reason why the cache on disk cannot be used, or the first refused entry with the
+    /// reason; `None` if there is no such fault or no cache.
     pub fn cache_fault(&self) -> Option<&str> {
         match self.open_disk()? {
             Ok(disk) => disk.refused_entry(),
@@ -106,7 +106,8 @@ impl Toolchain {
     ///
     /// # Errors
     /// [`Error::InterfaceMismatch`] if the text was printed for functions with other buffers or
-    /// parameters; otherwise like [`compile`](Toolchain::compile).
+    /// parameters, or for another calling convention; otherwise like
+    /// [`compile`](Toolchain::compile).
     pub fn compile_edited(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<CompiledKernel>, Error> {
         let expected = interface(signatures);
         if !text.lines().any(|line| line == expected) {

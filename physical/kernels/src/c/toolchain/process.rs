@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Ids of the processes that run now.
+/// Ids of the processes that this module has started and that have not ended.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Runs a program to its end and returns its output. A program that exceeds `time` is killed; on

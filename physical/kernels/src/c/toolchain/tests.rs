@@ -106,7 +106,8 @@ fn script(folder: &Path, text: &str) -> PathBuf {
     script
 }
 
-/// A compiler that hangs at any of its calls is killed, together with its children.
+/// A compiler that hangs is killed, together with its children, at each of the calls that the
+/// toolchain makes itself.
 #[cfg(unix)]
 #[test]
 fn a_compiler_that_hangs_is_stopped() {
@@ -227,8 +228,8 @@ fn kernels_compile_without_a_usable_folder() {
     assert_eq!(run(&at(folder.path())), ToolchainCounters { memory: 0, disk: 0, compiled: 1 });
 }
 
-/// The cache removes the least recently used entries first, and the work folders of killed
-/// compilations.
+/// The cache removes the least recently used entries first. It also removes the work folders of
+/// killed compilations.
 #[test]
 fn the_cache_keeps_its_limit() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,6 +289,7 @@ fn edited_texts_run() {
     let other = [Signature::of(&function(SPMV))];
     let error = toolchain().compile_edited(&edited, &other).err().unwrap();
     assert!(matches!(error, Error::InterfaceMismatch(_)), "{error}");
+    assert!(error.to_string().contains("other buffers or parameters, or for another calling convention"), "{error}");
 
     let broken = text.replace("acc = 0.0;", "acc = nonsense;");
     let error = toolchain().compile_edited(&broken, std::slice::from_ref(&signature)).err().unwrap();

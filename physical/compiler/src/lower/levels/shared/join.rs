@@ -49,8 +49,8 @@ pub(crate) enum RunJoin {
     Fibers { done: Local },
 }
 
-/// Adds the counter that [`RunJoin::of`] reads to a level that is written, if its runs join by
-/// comparing fibers.
+/// Adds the counter `done`, which [`RunJoin::of`] reads, to a level that is written, if the runs of
+/// the level join by comparing fibers.
 pub(crate) fn counters(cx: &mut Cx<'_>, at: LevelId, level: &mut LevelCode) {
     if can_join_fibers(&kernel_format(&cx.program.tensors[at.tensor.index()].ty.format).levels, at.level) {
         level.extra_locals = vec![cx.new_local("done", Prim::I64)];

@@ -39,8 +39,9 @@ pub(crate) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) 
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
-/// Returns a local with the position of the first entry of a fiber, the end of the fiber's entries,
-/// and the code that sets both. A fiber that is not stored has no entries.
+/// Returns three things: a local with the position of a fiber's first entry, the end of the fiber's
+/// entries as an expression, and the code that sets both. A fiber that is not stored has no
+/// entries.
 pub(crate) fn positions(cx: &mut Cx<'_>, ptr: Buffer, fiber: &Fiber) -> (Local, Expr, Vec<Stmt>) {
     let (q, end) = (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64));
     let bounds = vec![Stmt::Assign(q, load(ptr, fiber.lo.clone())), Stmt::Assign(end, load(ptr, plus(&fiber.lo, 1)))];
