@@ -26,15 +26,13 @@ fn draw(session: &Session, rng: &mut Rng, is_directed: bool) -> RandomGraph {
     let n = rng.index(13);
     let (density, loops) = (rng.index(60), rng.index(2) == 0);
     let mut weights = vec![vec![None; n]; n];
-    for v in 0..n {
-        for w in 0..n {
-            let exists = rng.index(100) < density && (loops || v != w);
-            if exists && (is_directed || v <= w) {
-                let weight = (1 + rng.index(6)) as f64;
-                weights[v][w] = Some(weight);
-                if !is_directed {
-                    weights[w][v] = Some(weight);
-                }
+    for (v, w) in (0..n).flat_map(|v| (0..n).map(move |w| (v, w))) {
+        let exists = rng.index(100) < density && (loops || v != w);
+        if exists && (is_directed || v <= w) {
+            let weight = (1 + rng.index(6)) as f64;
+            weights[v][w] = Some(weight);
+            if !is_directed {
+                weights[w][v] = Some(weight);
             }
         }
     }

@@ -10,33 +10,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Parameters of an iteration that ends when its values change little.
 #[derive(Clone, Copy, Debug)]
-pub struct Iteration {
+pub(crate) struct Iteration {
     /// The largest sum of absolute changes after which the iteration ends.
-    pub tolerance: f64,
+    pub(crate) tolerance: f64,
     /// Maximum number of rounds.
-    pub max_rounds: i64,
+    pub(crate) max_rounds: i64,
 }
 
 /// The result of an iteration.
 #[derive(Clone, Debug)]
-pub struct Converged {
+pub(crate) struct Converged {
     /// The values after the last round.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
     /// The number of rounds.
-    pub rounds: i64,
+    pub(crate) rounds: i64,
     /// Whether the last round changed the values by at most the tolerance.
-    pub converged: bool,
+    pub(crate) converged: bool,
 }
 
 /// Returns the PageRank of each vertex.
-pub fn pagerank(graph: &[Vec<(usize, f64)>], damping: f64, iteration: Iteration) -> Converged {
+pub(crate) fn pagerank(graph: &[Vec<(usize, f64)>], damping: f64, iteration: Iteration) -> Converged {
     let preference = vec![1.0; graph.len()];
     personalized_pagerank(graph, &preference, damping, iteration)
 }
 
 /// Returns the PageRank of each vertex for walks that begin again at a vertex in proportion to its
 /// preference.
-pub fn personalized_pagerank(
+pub(crate) fn personalized_pagerank(
     graph: &[Vec<(usize, f64)>],
     preference: &[f64],
     damping: f64,
@@ -56,7 +56,7 @@ pub fn personalized_pagerank(
 }
 
 /// Returns the hubs of all vertices, followed by the authorities of all vertices.
-pub fn hits(graph: &[Vec<(usize, f64)>], iteration: Iteration) -> (Converged, Vec<f64>) {
+pub(crate) fn hits(graph: &[Vec<(usize, f64)>], iteration: Iteration) -> (Converged, Vec<f64>) {
     let n = graph.len();
     let scaled = |values: Vec<f64>| {
         let length = values.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -78,7 +78,7 @@ pub fn hits(graph: &[Vec<(usize, f64)>], iteration: Iteration) -> (Converged, Ve
 /// Returns the Katz centrality of each vertex: the solution of the equations
 /// `x[v] - alpha * (sum of x[u] over edges u -> v) = beta`, by elimination with row pivots. The
 /// programs agree with this solution if `alpha` is less than the inverse of the largest eigenvalue.
-pub fn katz(graph: &[Vec<(usize, f64)>], alpha: f64, beta: f64) -> Vec<f64> {
+pub(crate) fn katz(graph: &[Vec<(usize, f64)>], alpha: f64, beta: f64) -> Vec<f64> {
     let n = graph.len();
     // The last column is the right side.
     let mut rows = vec![vec![0.0; n + 1]; n];
@@ -109,7 +109,7 @@ pub fn katz(graph: &[Vec<(usize, f64)>], alpha: f64, beta: f64) -> Vec<f64> {
 }
 
 /// Returns the labels after the given number of rounds of label propagation.
-pub fn label_propagation(graph: &[Vec<(usize, f64)>], rounds: i64) -> Vec<i64> {
+pub(crate) fn label_propagation(graph: &[Vec<(usize, f64)>], rounds: i64) -> Vec<i64> {
     let mut label: Vec<i64> = (0..graph.len() as i64).collect();
     for _ in 0..rounds {
         let mut votes: Vec<BTreeMap<i64, i64>> = vec![BTreeMap::new(); graph.len()];
@@ -131,7 +131,7 @@ pub fn label_propagation(graph: &[Vec<(usize, f64)>], rounds: i64) -> Vec<i64> {
 
 /// Returns the local clustering coefficient and the number of triangles of each vertex, by testing
 /// all pairs of neighbours.
-pub fn clustering(graph: &[Vec<(usize, f64)>]) -> (Vec<f64>, Vec<i64>) {
+pub(crate) fn clustering(graph: &[Vec<(usize, f64)>]) -> (Vec<f64>, Vec<i64>) {
     let (mut coefficients, mut triangles) = (Vec::new(), Vec::new());
     for v in 0..graph.len() {
         let is_neighbour = |u: &usize| *u != v && (has_edge(graph, v, *u) || has_edge(graph, *u, v));
@@ -153,7 +153,7 @@ pub fn clustering(graph: &[Vec<(usize, f64)>]) -> (Vec<f64>, Vec<i64>) {
 
 /// Returns the truss number of each edge of an undirected graph, in both directions; self-loops
 /// have none. For each k, edges in too few triangles are removed until none is left to remove.
-pub fn truss_numbers(graph: &[Vec<(usize, f64)>]) -> BTreeMap<(usize, usize), i64> {
+pub(crate) fn truss_numbers(graph: &[Vec<(usize, f64)>]) -> BTreeMap<(usize, usize), i64> {
     let mut remaining = BTreeSet::new();
     for (u, edges) in graph.iter().enumerate() {
         remaining.extend(edges.iter().filter(|(v, _)| *v != u).map(|(v, _)| (u, *v)));
@@ -180,7 +180,7 @@ pub fn truss_numbers(graph: &[Vec<(usize, f64)>]) -> BTreeMap<(usize, usize), i6
 
 /// Returns the modularity of a partition, multiplied by the square of the sum of all weights. The
 /// result is exact if the weights and the resolution are small integers.
-pub fn scaled_modularity(graph: &[Vec<(usize, f64)>], community: &[i64], resolution: f64) -> f64 {
+pub(crate) fn scaled_modularity(graph: &[Vec<(usize, f64)>], community: &[i64], resolution: f64) -> f64 {
     let (mut whole, mut inside) = (0.0_f64, 0.0_f64);
     let mut totals: BTreeMap<i64, f64> = BTreeMap::new();
     for (v, edges) in graph.iter().enumerate() {
@@ -199,7 +199,7 @@ pub fn scaled_modularity(graph: &[Vec<(usize, f64)>], community: &[i64], resolut
 /// undirected graph, without a tolerance: each move is chosen by the modularity of the whole
 /// partition. Communities are numbered in the order of their smallest vertices. The moves are exact
 /// if the weights and the resolution are small integers.
-pub fn louvain_level(graph: &[Vec<(usize, f64)>], resolution: f64, max_rounds: i64) -> (Vec<i64>, i64) {
+pub(crate) fn louvain_level(graph: &[Vec<(usize, f64)>], resolution: f64, max_rounds: i64) -> (Vec<i64>, i64) {
     let mut community: Vec<i64> = (0..graph.len() as i64).collect();
     let (mut moves, mut rounds, mut has_moved) = (0, 0, true);
     while has_moved && rounds < max_rounds {
@@ -233,7 +233,7 @@ pub fn louvain_level(graph: &[Vec<(usize, f64)>], resolution: f64, max_rounds: i
 }
 
 /// Returns the Jaccard and the cosine similarity of the ends of each edge.
-pub fn similarities(graph: &[Vec<(usize, f64)>]) -> BTreeMap<(usize, usize), (f64, f64)> {
+pub(crate) fn similarities(graph: &[Vec<(usize, f64)>]) -> BTreeMap<(usize, usize), (f64, f64)> {
     let sets: Vec<BTreeSet<usize>> = graph.iter().map(|edges| edges.iter().map(|(v, _)| *v).collect()).collect();
     let mut all = BTreeMap::new();
     for (u, edges) in graph.iter().enumerate() {
@@ -250,7 +250,7 @@ pub fn similarities(graph: &[Vec<(usize, f64)>]) -> BTreeMap<(usize, usize), (f6
 
 /// Returns the smallest vertex of the weakly connected component of each vertex: the ends of each
 /// edge take the smaller of their numbers until nothing changes.
-pub fn weak_components(graph: &[Vec<(usize, f64)>]) -> Vec<i64> {
+pub(crate) fn weak_components(graph: &[Vec<(usize, f64)>]) -> Vec<i64> {
     let mut component: Vec<i64> = (0..graph.len() as i64).collect();
     loop {
         let before = component.clone();

@@ -8,7 +8,7 @@
 
 /// Returns the distance of each vertex from the source, infinite if there is no path: all edges are
 /// relaxed once for each vertex (Bellman and Ford). Lengths must not be negative.
-pub fn shortest_distances(graph: &[Vec<(usize, f64)>], source: i64) -> Vec<f64> {
+pub(crate) fn shortest_distances(graph: &[Vec<(usize, f64)>], source: i64) -> Vec<f64> {
     let mut distance = vec![f64::INFINITY; graph.len()];
     if let Some(start) = vertex(source, graph.len()) {
         distance[start] = 0.0;
@@ -29,7 +29,12 @@ pub fn shortest_distances(graph: &[Vec<(usize, f64)>], source: i64) -> Vec<f64> 
 /// Returns whether `parent` leads from every vertex at a finite distance to the source, over edges
 /// that are exactly as long as the difference of the distances, and is -1 at the source and at
 /// all other vertices.
-pub fn is_shortest_path_tree(graph: &[Vec<(usize, f64)>], source: i64, distance: &[f64], parent: &[i64]) -> bool {
+pub(crate) fn is_shortest_path_tree(
+    graph: &[Vec<(usize, f64)>],
+    source: i64,
+    distance: &[f64],
+    parent: &[i64],
+) -> bool {
     let n = graph.len();
     (0..n).all(|v| {
         if vertex(source, n) == Some(v) || distance[v].is_infinite() {
@@ -49,7 +54,7 @@ pub fn is_shortest_path_tree(graph: &[Vec<(usize, f64)>], source: i64, distance:
 
 /// Returns the betweenness of each vertex by its definition: the sum, over the sources `s` and all
 /// vertices `t`, of the share of the shortest paths from `s` to `t` that pass through the vertex.
-pub fn betweenness(graph: &[Vec<(usize, f64)>], sources: &[i64]) -> Vec<f64> {
+pub(crate) fn betweenness(graph: &[Vec<(usize, f64)>], sources: &[i64]) -> Vec<f64> {
     let n = graph.len();
     let from: Vec<(Vec<i64>, Vec<f64>)> = (0..n).map(|s| levels_and_paths(graph, s)).collect();
     let mut centrality = vec![0.0; n];
@@ -67,7 +72,7 @@ pub fn betweenness(graph: &[Vec<(usize, f64)>], sources: &[i64]) -> Vec<f64> {
 
 /// Returns for each source the number of other vertices that it reaches, the sum of their
 /// distances, and its closeness (Wasserman and Faust).
-pub fn closeness(graph: &[Vec<(usize, f64)>], sources: &[i64]) -> (Vec<i64>, Vec<i64>, Vec<f64>) {
+pub(crate) fn closeness(graph: &[Vec<(usize, f64)>], sources: &[i64]) -> (Vec<i64>, Vec<i64>, Vec<f64>) {
     let n = graph.len();
     let mut results = (Vec::new(), Vec::new(), Vec::new());
     for source in sources {
@@ -87,7 +92,7 @@ pub fn closeness(graph: &[Vec<(usize, f64)>], sources: &[i64]) -> (Vec<i64>, Vec
 
 /// Returns the smallest vertex of the strongly connected component of each vertex, by the
 /// transitive closure (Warshall).
-pub fn strong_components(graph: &[Vec<(usize, f64)>]) -> Vec<i64> {
+pub(crate) fn strong_components(graph: &[Vec<(usize, f64)>]) -> Vec<i64> {
     let n = graph.len();
     let mut reaches = vec![vec![false; n]; n];
     for (v, edges) in graph.iter().enumerate() {
@@ -111,7 +116,7 @@ pub fn strong_components(graph: &[Vec<(usize, f64)>]) -> Vec<i64> {
 /// end first, sorted by ends (Kruskal). The graph may list an edge at one end only; if the weights
 /// at both ends differ, the smaller one counts. Edges of equal weight are taken by their smaller
 /// end, then by their larger end.
-pub fn spanning_forest(graph: &[Vec<(usize, f64)>]) -> Vec<(usize, usize, f64)> {
+pub(crate) fn spanning_forest(graph: &[Vec<(usize, f64)>]) -> Vec<(usize, usize, f64)> {
     let mut edges = Vec::new();
     for (v, list) in graph.iter().enumerate() {
         edges.extend(list.iter().map(|(w, weight)| (v.min(*w), v.max(*w), *weight)));
@@ -136,7 +141,7 @@ pub fn spanning_forest(graph: &[Vec<(usize, f64)>]) -> Vec<(usize, usize, f64)> 
 }
 
 /// Returns the hash of a vertex in `independent_set.rp` and `coloring.rp`.
-pub fn hash(v: usize, seed: i64) -> u64 {
+pub(crate) fn hash(v: usize, seed: i64) -> u64 {
     let x = (v as i64).wrapping_add(seed).wrapping_add(1) as u64;
     let x = x.wrapping_mul(11_400_714_819_323_198_485);
     let y = (x ^ (x >> 32)).wrapping_mul(15_241_094_284_759_029_579);
@@ -145,7 +150,7 @@ pub fn hash(v: usize, seed: i64) -> u64 {
 
 /// Returns the independent set that takes the vertices in the order of their hashes, except for
 /// neighbours of taken vertices.
-pub fn independent_set(graph: &[Vec<(usize, f64)>], seed: i64) -> Vec<bool> {
+pub(crate) fn independent_set(graph: &[Vec<(usize, f64)>], seed: i64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..graph.len()).collect();
     order.sort_by_key(|v| hash(*v, seed));
     let mut member = vec![false; graph.len()];
@@ -157,7 +162,7 @@ pub fn independent_set(graph: &[Vec<(usize, f64)>], seed: i64) -> Vec<bool> {
 
 /// Returns the coloring that gives each vertex the smallest color that no neighbour has, in the
 /// order of degrees, largest first; vertices of equal degree are in the order of their hashes.
-pub fn coloring(graph: &[Vec<(usize, f64)>], seed: i64) -> Vec<i64> {
+pub(crate) fn coloring(graph: &[Vec<(usize, f64)>], seed: i64) -> Vec<i64> {
     let degree = |v: usize| graph[v].iter().filter(|(w, _)| *w != v).count();
     let mut order: Vec<usize> = (0..graph.len()).collect();
     order.sort_by_key(|v| (std::cmp::Reverse(degree(*v)), hash(*v, seed)));
@@ -172,7 +177,7 @@ pub fn coloring(graph: &[Vec<(usize, f64)>], seed: i64) -> Vec<i64> {
 
 /// Returns the size of a maximum matching of a bipartite graph, by one depth-first search for an
 /// augmenting path per row (Kuhn). `rows` has the edges of each row to columns.
-pub fn matching_size(rows: &[Vec<(usize, f64)>], columns: usize) -> usize {
+pub(crate) fn matching_size(rows: &[Vec<(usize, f64)>], columns: usize) -> usize {
     fn augment(rows: &[Vec<(usize, f64)>], i: usize, row_of: &mut [Option<usize>], visited: &mut [bool]) -> bool {
         for (j, _) in &rows[i] {
             if visited[*j] {
@@ -196,7 +201,7 @@ pub fn matching_size(rows: &[Vec<(usize, f64)>], columns: usize) -> usize {
 
 /// Returns whether `column` (of each row) and `row` (of each column) are inverse to each other, -1
 /// where there is none, and use only edges of the graph.
-pub fn is_matching(rows: &[Vec<(usize, f64)>], column: &[i64], row: &[i64]) -> bool {
+pub(crate) fn is_matching(rows: &[Vec<(usize, f64)>], column: &[i64], row: &[i64]) -> bool {
     let matched = |i: usize| match vertex(column[i], row.len()) {
         Some(j) => row[j] == i as i64 && rows[i].iter().any(|(k, _)| *k == j),
         None => column[i] == -1,

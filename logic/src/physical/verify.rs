@@ -1,39 +1,43 @@
 //! The verifier of physical plans. Rules:
 //!
 //! 1. Inputs and outputs have distinct aliases. An access reads an input or an output of an earlier
-//! query. Every produced alias is an input or an output. A parameter is an input of the type
-//! [`Parameter::input_type`](crate::Parameter::input_type). 2. The indices of a query, including
-//! those of temporaries, are distinct and used only inside their loops. A loop over a block is
-//! inside the loop that counts the blocks, and a skewed loop is inside the loop over its other
-//! index. Lanes are a power of two up to [`Loop::MAX_LANES`]; only the innermost loop of a nest may
-//! have more than one. 3. The names of temporaries differ from each other and from the indices.
-//! Temporaries follow those that they read. Their depth is at most the number of loops of the nest
-//! that they are in. A temporary whose fold starts at a smaller depth accumulates along at least
-//! one of the loops in between. The temporary has an accumulator for each combination of values of
-//! the indices of the other loops in between. Other temporaries have a single accumulator. 4.
-//! Accesses and outputs have one coordinate per storage mode; accesses also have one protocol per
-//! storage mode. 5. The arguments of a call have the dtypes of the operator's signature, and the
-//! operator has no cases that depend on which arguments are stored. The operator of a fold takes
-//! and returns the dtype of the folded value, which the initial value has too. The value of reads
-//! out of bounds has the dtype of the tensor. Computed coordinates are `i64`. The value of an
-//! output has the dtype of the output. 6. The coordinate of a level that is walked or galloped is
-//! an affine form of loop indices. At least one of these loops is inside all loops that bind the
-//! levels above. The level is ordered, unless the query is a conversion. A level that is followed
-//! supports lookup. 7. An output without a fold must write each entry at most once. The verifier
-//! checks that every loop index occurs in its subscripts. An output with a fold drops no values. 8.
-//! An output with levels that only take appends, such as lists, is written in order or through a
-//! workspace. Writes are in order if the outermost loops bind all levels down to the last
-//! append-only level, in the order of the levels, and the coordinates ascend. A workspace has at
-//! least as many levels as there are storage modes that the loops outside it do not fix. The loops
-//! outside the workspace bind outermost levels in order, and each of these loops occurs in the
-//! coordinate of a storage mode that they fix. All levels of a workspace take random writes. 9. An
-//! output with the pattern of a tensor drops no values and has no workspace. Its value reads that
-//! tensor at the same coordinates, in bounds and not through a workspace. The output and the tensor
-//! have the same shape and the same levels. There is at least one level, and one position per
-//! stored coordinate; the output has an element leaf. The output may be written in any order. 10.
-//! The workspace of an access covers the innermost storage modes, which are whole, with levels that
-//! take random writes. The loops outside the workspace bind the other modes, whose coordinates are
-//! not computed. The access stays in bounds.
+//!    query. Every produced alias is an input or an output. A parameter is an input of the type
+//!    [`Parameter::input_type`](crate::Parameter::input_type).
+//! 2. The indices of a query, including those of temporaries, are distinct and used only inside
+//!    their loops. A loop over a block is inside the loop that counts the blocks, and a skewed loop
+//!    is inside the loop over its other index. Lanes are a power of two up to [`Loop::MAX_LANES`];
+//!    only the innermost loop of a nest may have more than one.
+//! 3. The names of temporaries differ from each other and from the indices. Temporaries follow
+//!    those that they read. Their depth is at most the number of loops of the nest that they are
+//!    in. A temporary whose fold starts at a smaller depth accumulates along at least one of the
+//!    loops in between. The temporary has an accumulator for each combination of values of the
+//!    indices of the other loops in between. Other temporaries have a single accumulator.
+//! 4. Accesses and outputs have one coordinate per storage mode; accesses also have one protocol
+//!    per storage mode.
+//! 5. The arguments of a call have the dtypes of the operator's signature, and the operator has no
+//!    cases that depend on which arguments are stored. The operator of a fold takes and returns the
+//!    dtype of the folded value, which the initial value has too. The value of reads out of bounds
+//!    has the dtype of the tensor. Computed coordinates are `i64`. The value of an output has the
+//!    dtype of the output.
+//! 6. The coordinate of a level that is walked or galloped is an affine form of loop indices. At
+//!    least one of these loops is inside all loops that bind the levels above. The level is
+//!    ordered, unless the query is a conversion. A level that is followed supports lookup.
+//! 7. An output without a fold must write each entry at most once. The verifier checks that every
+//!    loop index occurs in its subscripts. An output with a fold drops no values.
+//! 8. An output with levels that only take appends, such as lists, is written in order or through a
+//!    workspace. Writes are in order if the outermost loops bind all levels down to the last
+//!    append-only level, in the order of the levels, and the coordinates ascend. A workspace has at
+//!    least as many levels as there are storage modes that the loops outside it do not fix. The
+//!    loops outside the workspace bind outermost levels in order, and each of these loops occurs in
+//!    the coordinate of a storage mode that they fix. All levels of a workspace take random writes.
+//! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
+//!    that tensor at the same coordinates, in bounds and not through a workspace. The output and
+//!    the tensor have the same shape and the same levels. There is at least one level, and one
+//!    position per stored coordinate; the output has an element leaf. The output may be written in
+//!    any order.
+//! 10. The workspace of an access covers the innermost storage modes, which are whole, with levels
+//!     that take random writes. The loops outside the workspace bind the other modes, whose
+//!     coordinates are not computed. The access stays in bounds.
 
 use super::{
     Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest,

@@ -69,7 +69,7 @@ impl PartitionExec {
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        let permits = available_parallelism().map_or(1, |threads| threads.get());
+        let permits = available_parallelism().map_or(1, usize::from);
         let shared = SharedState {
             whole: inputs.iter().map(|_| OnceCell::new()).collect(),
             allowance: OnceCell::new(),
