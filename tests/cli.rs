@@ -319,7 +319,7 @@ fn failures_have_messages_and_exit_codes() {
         (
             &["run", "y(i) = A(i,j) * x(j)", "--bind", "A=a.mtx", "--bind", "x=3"],
             1,
-            &["hint: `x(j)` needs a file; a number is bound to a table without indices, `x`"],
+            &["hint: `x(j)` needs a file; to bind a number, write the table without indices, as `x`"],
         ),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (

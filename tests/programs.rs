@@ -483,8 +483,8 @@ fn coordinates_out_of_bounds_are_errors() {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "program, `(y (I i))`, line 3, column 9, is out of bounds: `(I i)` is {at}, but mode 0 of `y` has size 3; \
-                     test the coordinate with an `if`, or give a read an `outside`"
+                    "program, `(y (I i))`, line 3, column 9, is out of bounds: `(I i)` has coordinate {at} in storage \
+                     mode 0 of `y`, whose size is 3; test the coordinate with an `if`, or give a read an `outside`"
                 ),
                 "{target:?}"
             );

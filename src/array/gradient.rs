@@ -43,8 +43,8 @@ pub fn wrt(array: &Array) -> WithRespectTo {
 
 impl WithRespectTo {
     /// Asks for the derivative only at the elements that differ from the fill value of the array.
-    /// Elsewhere, the result is 0, so it is as sparse as the array, and only these derivatives are
-    /// computed.
+    /// All other elements of the result are 0 and are not computed, so the result is as sparse as
+    /// the array.
     #[must_use]
     pub fn in_pattern(self) -> WithRespectTo {
         WithRespectTo { in_pattern: true, ..self }
@@ -217,7 +217,8 @@ fn pull(
             terms.into_iter().map(|term| term.relabel(fields.iter().cloned())).collect::<Result<Vec<_>, _>>()?;
         let Some(total) = terms.into_iter().map(Ok).reduce(|a, b| Expr::mapjoin(Builtin::Add, [a?, b?])) else {
             return Err(Cause::Shape(format!(
-                "the array does not depend on array {} of the derivative; build it from that array, or leave the array out",
+                "the differentiated array does not depend on array {} in the list of arrays; build it from that array, \
+                 or remove that array from the list",
                 k + 1
             )));
         };

@@ -19,7 +19,8 @@ pub(super) struct BindArg {
     pub(super) name: String,
     /// The file, or the text of a number.
     file: PathBuf,
-    /// The storage format as text. Without it, the file determines the format.
+    /// The storage format as text. Without it, the program's declaration of the input determines
+    /// the format, or else the file.
     format: Option<String>,
 }
 
@@ -75,7 +76,7 @@ pub(super) struct RequiredInput {
 impl RequiredInput {
     /// Returns the dtype of the number that `bind` specifies, or `None` if `bind` names a file. An
     /// input of rank 0 of a program always takes a number. A table without indices takes a number,
-    /// unless a file of that name exists.
+    /// unless the text of the number is the name of an existing file.
     fn dtype_of_number(&self, bind: &BindArg) -> Option<DType> {
         let is_table = self.number.is_none() && self.fields.is_empty() && !bind.file.exists();
         let is_integer = || bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
@@ -126,8 +127,9 @@ fn unreadable(bind: &BindArg, required: &RequiredInput, failure: CommandFailure)
     match failure {
         CommandFailure::Error { error, hint: None } if !required.fields.is_empty() && is_number() => {
             let (name, indices) = (&bind.name, required.fields.join(","));
-            let hint =
-                format!("`{name}({indices})` needs a file; a number is bound to a table without indices, `{name}`");
+            let hint = format!(
+                "`{name}({indices})` needs a file; to bind a number, write the table without indices, as `{name}`"
+            );
             CommandFailure::Error { error, hint: Some(hint) }
         }
         other => other,

@@ -93,10 +93,10 @@ pub fn triangles(adjacency: &Array) -> Result<u64, Error> {
     adjacency.session().einsum("ij,jk,ik->", [&below, &below, &below]).item()
 }
 
-/// Computes the local clustering coefficients and the triangles of each vertex, as LDBC
-/// Graphalytics defines them: of the neighbours of a vertex in either direction, the number of
-/// edges between two of them, divided by the number of their ordered pairs. Self-loops do not
-/// count.
+/// Computes the local clustering coefficient of each vertex, as LDBC Graphalytics defines it, and
+/// the number of triangles of each vertex. Neighbours of a vertex are the other vertices with an
+/// edge from or to it. The coefficient is the number of edges between neighbours, divided by the
+/// number of ordered pairs of neighbours, and 0 for fewer than two neighbours.
 ///
 /// ```
 /// let session = redpoll::Session::default();
@@ -161,7 +161,8 @@ pub fn louvain(adjacency: &Array, resolution: f64) -> Result<Communities, Error>
         let call = Call::new(session, include_str!("../../programs/louvain.rp"));
         call.array("A", &graph.to_csr())?.number("resolution", resolution)?.run()
     };
-    // Elements other than the fill value are edges, so weights of 0 do not matter from here on.
+    // Elements that are not edges become 0, the fill value from here on. Edges of weight 0
+    // disappear too, but they add nothing to any sum.
     let mut graph = edges(adjacency)?.where_(adjacency.astype(Prim::F64), 0.0);
     let mut community = session.arange(0, i64::try_from(n).unwrap_or(i64::MAX), 1);
     loop {
@@ -182,8 +183,9 @@ pub fn louvain(adjacency: &Array, resolution: f64) -> Result<Communities, Error>
 }
 
 /// Computes the similarities of the neighbourhoods of the two ends of each edge, which are 0 where
-/// there is no edge. Weights do not count. The neighbourhood of a vertex is the set of the ends of
-/// its edges.
+/// there is no edge. Weights do not count. The neighbourhood of a vertex `v` is the set of the
+/// vertices `u` with an edge from `v` to `u`; a self-loop makes `v` a member of its own
+/// neighbourhood.
 ///
 /// ```
 /// let session = redpoll::Session::default();

@@ -36,14 +36,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         suite: Suite::Graph,
         name: "mxv_bool",
-        equation: "y_i = not v_i and or_j (A_ij and x_j), a tenth of x, half of v",
+        equation: "y_i = not v_i and or_j (A_ij and x_j); a tenth of the x_j and half of the v_i are true",
         data: &["rmat", "usroads"],
         make: mxv_bool,
     },
     Workload {
         suite: Suite::Graph,
         name: "mxv_tropical",
-        equation: "y_i = min_j (A_ij + x_j) where v_i, a tenth of x, half of v",
+        equation: "y_i = min_j (A_ij + x_j) where v_i; a tenth of the x_j are finite, half of the v_i are true",
         data: &["rmat", "usroads"],
         make: mxv_tropical,
     },

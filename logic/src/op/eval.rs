@@ -23,7 +23,7 @@
 //! | `sign` | NaN for NaN, 0 for both zeros |
 //! | `copysign(x, NaN)` | `abs(x)` |
 //! | `signbit(NaN)` | the sign bit of the NaN; for a computed NaN it depends on the machine |
-//! | `choose` | both zeros are zero, NaN is not; a struct is zero if all its members are |
+//! | `choose(x, y)` | `y` if `x` is zero, else `x`; `0` and `-0` count as zero, NaN does not; a struct is zero if all its members are zero |
 //! | `eq ne lt le gt ge` | IEEE 754: NaN differs from every value, `-0 == 0`; `false < true` |
 //! | `ldexp(x, n)` | `n` clamped to `i32`, then `libm::ldexp` |
 //! | `round` | ties to even |

@@ -26,8 +26,8 @@ pub enum Error {
         message: String,
     },
     /// The interpreter of Assembly found a fault, or exceeded its limit of rounds. The caller's
-    /// fault if an input of `bool` has other bytes or the limit is too low; otherwise the fault of
-    /// lowering, or of the author of a hand-written function.
+    /// fault if an input of dtype `bool` has a byte other than 0 and 1, or if the limit is too low;
+    /// otherwise the fault of lowering, or of the author of a hand-written function.
     #[error("interpreting assembly: {0}")]
     Interp(#[from] InterpFault),
     /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.
@@ -58,16 +58,17 @@ pub enum Error {
         index: Box<str>,
         /// The extent that `expected_by` implies or states.
         expected: Box<str>,
-        /// The access or range that implies `expected`.
+        /// The mode that implies `expected`, or the range that states it.
         expected_by: Box<str>,
         /// The extent that `found_by` implies.
         found: Box<str>,
-        /// The access or range that implies `found`.
+        /// The mode that implies `found`, with its tensor and size.
         found_by: Box<str>,
         /// A remedy.
         remedy: &'static str,
     },
-    /// No access implies the extent of a loop, or the size of an output. The program's fault.
+    /// No access implies the extent of a loop, or the size of an output or local. The program's
+    /// fault.
     #[error("{what} cannot be inferred; {hint}")]
     UnknownDimension {
         /// The loop, or the tensor and its mode.
@@ -98,8 +99,8 @@ pub enum Error {
 /// A coordinate out of bounds, found while a program ran.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "`{}`{} is out of bounds: `{}` is {coordinate}, but mode {mode} of `{}` has size {size}; test the coordinate with an \
-     `if`, or give a read an `outside`",
+    "`{}`{} is out of bounds: `{}` has coordinate {coordinate} in storage mode {mode} of `{}`, whose size is {size}; \
+     test the coordinate with an `if`, or give a read an `outside`",
     .site.access, position(.site), .site.subscript, .site.tensor
 )]
 pub struct OutOfBounds {
@@ -113,7 +114,7 @@ pub struct OutOfBounds {
     pub size: u64,
 }
 
-/// Returns the position of a subscript in the text as a phrase; empty if the program has no text.
+/// Returns the position of the access in the text as a phrase; empty if the program has no text.
 fn position(site: &Site) -> String {
     match site.at.line {
         0 => String::new(),

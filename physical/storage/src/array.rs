@@ -170,10 +170,11 @@ impl Array {
     }
 
     /// Returns the bytes on the host. Bytes on a device are copied to the host first, and bytes in
-    /// a file are loaded.
+    /// a file that is not mapped are loaded.
     ///
     /// # Panics
-    /// If the bytes are on a device that is lost, or in a file that has changed or cannot be read.
+    /// If the bytes are on a device that is lost, or must be loaded from a file that has changed or
+    /// cannot be read.
     pub fn buffer(&self) -> &Buffer {
         self.try_buffer().unwrap_or_else(|error| panic!("{error}"))
     }

@@ -13,7 +13,7 @@ macro_rules! statuses {
             /// Every status, in the order of its number.
             pub const ALL: &[Status] = &[$(Status::$variant),*];
 
-            /// Returns the name of the status in the text forms of programs.
+            /// Returns the name of the status in the text form of Assembly.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Status::$variant => $name,)*

@@ -10,7 +10,8 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryPool;
 use std::sync::Arc;
 
-/// A selection of the rows of a table, with the table's column for each column of the rows.
+/// A selection of the rows of a table. `columns` maps each column of these rows to its column in
+/// the table.
 #[derive(Debug)]
 pub struct RowSource {
     pub(super) chunks: Vec<RecordBatch>,

@@ -9,13 +9,14 @@
 //!    DataFusion before, and is estimated to pay. A region does not pay if its rows cannot be
 //!    cached between runs, unless preparation is always faster than DataFusion. A region without
 //!    tensors does not pay in two more cases: its tables have so few rows that DataFusion would
-//!    finish while a program is compiled, or an unknown number of values must be combined. With
+//!    finish while a program is compiled, or one of its leaves is computed from combinations of
+//!    columns that are not all boolean, so that the number of combinations is unknown. With
 //!    `redpoll.claim = 'always'`, or if DataFusion cannot run the plan, the estimate does not
 //!    matter.
 //! 2. `choice`, `call`: by default, redpoll answers a call in four cases: the region is cached, the
 //!    region cannot be cached, DataFusion cannot run the plan, or preparation is estimated to take
 //!    no longer than the lower bound of DataFusion's time ([`CostEstimate::is_always_faster`]).
-//!    Otherwise DataFusion answers while redpoll prepares the region.
+//!    Otherwise DataFusion begins to answer, and redpoll prepares the region in the background.
 //! 3. `background`, `job`: preparation begins when DataFusion has run for the estimated time of
 //!    preparation ([`CostEstimate::prepare_time`]), or has answered. The engine that finishes first
 //!    answers.

@@ -49,7 +49,10 @@ def from_networkx(graph: Any, nodes: Sequence[Any] | None = None, *, weight: str
 
 
 def to_networkx(array: Array, nodes: Any = None, *, create_using: Any = None, weight: str = "weight") -> Any:
-    """Return the graph of an adjacency matrix, with an edge for each stored element.
+    """Return the graph of an adjacency matrix.
+
+    Each stored element is an edge; in an undirected graph, the elements `(i, j)` and `(j, i)` are
+    the same edge.
 
     Args:
         array: a square matrix with fill value 0.

@@ -363,7 +363,7 @@ fn interpreter_errors_report_the_statement() {
         "(for i (+= (y i) (x (+ (p i) 2))))",
         all,
         expect![
-            "`(x (+ (p i) 2))`, line 4, column 134, is out of bounds: `(+ (p i) 2)` is 5, but mode 0 of `x` has size 5; test the coordinate with an `if`, or give a read an `outside`"
+            "`(x (+ (p i) 2))`, line 4, column 134, is out of bounds: `(+ (p i) 2)` has coordinate 5 in storage mode 0 of `x`, whose size is 5; test the coordinate with an `if`, or give a read an `outside`"
         ],
     );
     stops(

@@ -22,11 +22,11 @@
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
 //! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for quoted names, and for names that are operators or words that begin another expression, subscript or range |
 //! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; the default is walk |
-//! | `(outside 0.0 (+ i -1))` | a subscript with the value of a read out of bounds; if several subscripts are out of bounds, the value at the outermost of their storage modes decides |
+//! | `(outside 0.0 (+ i -1))` | a subscript of a read, with the value that the read has if this subscript is out of bounds; if several subscripts are out of bounds, the read has the value given for the one whose storage mode is outermost |
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined operators |
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is not a word |
-//! | `(block-inputs A (modes 0 2) (into 8) b)` | the input `b` is computed, not bound: it has the begins of 8 blocks of storage modes 0 and 1 of `A`, with equal shares of the stored entries |
+//! | `(block-inputs A (modes 0 2) (into 8) b)` | `(modes 0 2)` is the half-open range of storage modes 0 and 1 of `A`, whose stored entries are cut into 8 blocks with equal shares; the input `b`, which is computed and not bound, has the begin of each block |
 //! | `(block-inputs A (modes 1 2) (of 64) b n)` | the same for blocks of 64 stored entries of each fiber; `n` has the number of blocks of each fiber |
 //! | `(pattern y A)` | the output `y` stores a value for each stored entry of the input `A`, and shares its levels |
 //! | `(schedule (split i io ii 64) ..)` | transformations of the loops, in order; the module `schedule` lists them |
@@ -52,9 +52,9 @@
 //!
 //! # Coordinates out of bounds
 //! A subscript without `outside` must be in bounds. If the module `bounds` cannot prove this from
-//! loops and conditions, the subscript is checked at run time, where the value read matters or the
-//! entry is written. A run that finds a coordinate out of bounds ends with an error that names the
-//! subscript.
+//! loops and conditions, the subscript is checked at run time. The check of a read may be skipped
+//! where the value cannot affect the result. A run that finds a coordinate out of bounds ends with
+//! an error that names the subscript.
 
 mod declare;
 mod parse;

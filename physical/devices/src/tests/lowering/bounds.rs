@@ -310,7 +310,7 @@ fn the_optimizing_tier_ends_with_the_same_error() {
     let backend: Arc<dyn Backend> = Arc::new(OptimizingBackend::new(Toolchain::host()));
     let error = Kernel::compile(&draft, &backend).unwrap().run(&[&index], &Limits::default()).unwrap_err();
     expect_test::expect![[
-        r#"`(y (I i))`, line 1, column 113, is out of bounds: `(I i)` is 3000000000, but mode 0 of `y` has size 3; test the coordinate with an `if`, or give a read an `outside`"#
+        r#"`(y (I i))`, line 1, column 113, is out of bounds: `(I i)` has coordinate 3000000000 in storage mode 0 of `y`, whose size is 3; test the coordinate with an `if`, or give a read an `outside`"#
     ]].assert_eq(&error.to_string());
 }
 
