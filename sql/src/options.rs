@@ -43,8 +43,8 @@ config_namespace! {
         /// The division of the rows of regions: `whole` for one part, `keyed` for partitions by the
         /// hash of a key, `cells` for cells of several fields. A region that cannot be divided into
         /// cells is divided by a key, and a region that cannot be divided at all runs as a whole.
-        /// `auto` is `keyed` if the rows are estimated to exceed the memory limit, and `whole`
-        /// otherwise. `datafusion.execution.target_partitions` is the number of partitions.
+        /// `auto` is `whole`, which is faster on one machine once a region is cached.
+        /// `datafusion.execution.target_partitions` is the number of partitions.
         pub spread: Spread, default = Spread::Auto
     }
 }
@@ -153,7 +153,7 @@ pub enum Policy {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Spread {
-    /// In partitions if the rows are estimated to exceed the memory limit.
+    /// Like `Whole`, which is faster on one machine once a region is cached.
     #[default]
     Auto,
     /// In one part.

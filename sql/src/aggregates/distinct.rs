@@ -49,7 +49,9 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
         "avg" => DistinctFold::Sum(SumKind::Mean, builder.number_of(arg)?),
         _ => DistinctFold::Sum(SumKind::Sum, builder.number_of(arg)?),
     };
-    let field = builder.find_or_add_field(column, arg, NullTreatment::Drop);
+    // The fold skips NULLs, but other aggregates may need the rows with NULL: those of expressions
+    // over several tables that read the column.
+    let field = builder.find_or_add_field(column, arg, NullTreatment::Keep);
     Ok(Aggregate::Distinct(Distinct { field, column, valid: call.valid.clone(), fold }))
 }
 

@@ -10,7 +10,6 @@ use crate::run::RegionRunner;
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::PhysicalExpr;
@@ -21,10 +20,6 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, Physic
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use std::sync::Arc;
-
-/// Bytes of memory that a region takes for each byte of its inputs: the rows, their codes and the
-/// tensors.
-const BYTES_PER_INPUT_BYTE: usize = 4;
 
 /// Divides a region over inputs as the session asks for. Returns `None` if the region runs as a
 /// whole. A region that cannot be divided into cells is divided by a key.
@@ -37,7 +32,7 @@ pub(crate) fn divide(
     let statistics =
         |plan: &Arc<dyn ExecutionPlan>| StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok();
     match spread {
-        Spread::Whole => None,
+        Spread::Auto | Spread::Whole => None,
         Spread::Keyed => DividedRegion::by_key(region),
         Spread::Cells => {
             // Inputs of unknown size are taken for equally large.
@@ -47,13 +42,6 @@ pub(crate) fn divide(
             };
             let cells = DividedRegion::by_cells(region, session.config().target_partitions(), rows);
             cells.or_else(|| DividedRegion::by_key(region))
-        }
-        Spread::Auto if session.config().target_partitions() == 1 => None,
-        Spread::Auto => {
-            let MemoryLimit::Finite(limit) = session.runtime_env().memory_pool.memory_limit() else { return None };
-            let bytes = inputs.iter().filter_map(|input| statistics(input)?.total_byte_size.get_value().copied());
-            let bytes = bytes.fold(0, usize::saturating_add);
-            (bytes.saturating_mul(BYTES_PER_INPUT_BYTE) > limit).then(|| DividedRegion::by_key(region)).flatten()
         }
     }
 }

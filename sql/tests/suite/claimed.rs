@@ -421,3 +421,19 @@ async fn reasons_name_the_columns_of_the_query() {
         assert!(plan.contains(reason) && !plan.contains("leaf#"), "{aggregate}: {plan}");
     }
 }
+
+/// A column of which distinct values are counted keeps its rows with NULL for an expression that
+/// reads the column and another table.
+#[tokio::test]
+async fn distinct_values_drop_no_rows_of_computed_expressions() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE one (k BIGINT) AS SELECT CAST(column1 AS BIGINT) FROM (VALUES (NULL))",
+        "CREATE TABLE none (k BIGINT) AS SELECT k FROM one WHERE false",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    let sql = "SELECT a.k, count(DISTINCT b.k), count(DISTINCT a.k = b.k) FROM one a LEFT JOIN none b ON b.k = a.k
+               GROUP BY a.k";
+    assert_eq!(agree(&database, sql).await, Ok(1));
+}
