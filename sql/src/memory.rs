@@ -128,3 +128,12 @@ impl Allowance {
         RunLimits { cancelled: self.cancelled.clone(), memory: Some(self.account.clone()) }
     }
 }
+
+/// A guard that asks a run to stop when the caller drops the future of the run.
+pub(crate) struct CancelOnDrop(pub(crate) Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

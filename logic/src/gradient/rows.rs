@@ -3,8 +3,8 @@
 //! A row of an operator whose results may be floats has a text for each argument: the product of
 //! `g` and the partial derivative of the operator by this argument. `g` is the cotangent of the
 //! result, or the tangent of the argument; `x` and `y` are the arguments, and `r` is the result.
-//! Where an operator has no derivative, such as the absolute value at 0, the row has the value of
-//! one side or of the middle.
+//! At points without a derivative, such as 0 for the absolute value, the row has the derivative of
+//! one side or the mean of both sides.
 
 use super::Ties;
 use crate::error::Error;

@@ -70,7 +70,7 @@ impl<'t> PlanText<'t> {
     /// Returns the plan over the inputs of a catalog.
     ///
     /// # Errors
-    /// Like [`parse`].
+    /// Returns the errors of [`parse`].
     pub fn parse(&self, catalog: &Catalog) -> Result<Plan, Error> {
         let form = match &self.0 {
             PlanSyntax::IndexNotation(text) => return index_notation::parse(text, catalog),
@@ -87,7 +87,7 @@ impl<'t> PlanText<'t> {
     /// Returns the inputs that the plan reads.
     ///
     /// # Errors
-    /// Like [`free_tables`].
+    /// Returns the errors of [`free_tables`].
     pub fn free_tables(&self) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
         let form = match &self.0 {
             PlanSyntax::IndexNotation(text) => return index_notation::free_tables(text),

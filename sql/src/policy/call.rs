@@ -10,7 +10,7 @@ use super::prepared::PreparedRegion;
 use super::region_context::RegionContext;
 use crate::columns::read_input;
 use crate::error::Error;
-use crate::memory::Allowance;
+use crate::memory::{Allowance, CancelOnDrop};
 use crate::metrics::Metrics;
 use crate::options::{Policy, RedpollOptions};
 use crate::run::{RegionResult, RegionRunner, read_error};
@@ -21,7 +21,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::future::{Either, select, try_join_all};
 use futures::stream::{self, BoxStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -251,13 +251,4 @@ fn without_regions(context: &TaskContext) -> TaskContext {
         context.window_functions().clone(),
         context.runtime_env(),
     )
-}
-
-/// A guard that asks a run to stop when the caller drops the future of the run.
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }

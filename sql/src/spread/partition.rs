@@ -2,16 +2,15 @@
 
 use super::key::{DividedRegion, PartitionInput, PartitionRows};
 use crate::columns::{InputRows, read_input, read_rows};
-use crate::memory::{Allowance, Evict};
+use crate::memory::{Allowance, CancelOnDrop, Evict};
 use crate::metrics::Metrics;
 use crate::policy::Cache;
 use crate::program;
 use crate::run::{RegionRunner, read_error};
-use datafusion::arrow::array::{ArrayRef, Int64Array, Scalar};
 use datafusion::arrow::compute::kernels::cmp::eq;
-use datafusion::arrow::compute::{cast, nullif};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::compute::nullif;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -27,7 +26,7 @@ use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use tokio::sync::{OnceCell, Semaphore};
 
@@ -248,6 +247,10 @@ impl PartitionJob {
                 Ok(read_rows(rows, allowance).await?.into())
             }
             Some(_) => {
+                // One partition would count the copies of a row several times.
+                if let PartitionRows::OfCell(_) = self.divided.inputs[k].rows {
+                    return Err(DataFusionError::Internal("the rows of cells are not partitioned".into()));
+                }
                 let rows = datafusion::physical_plan::execute_stream(plan.clone(), self.context.clone())?;
                 Ok(read_rows(rows, allowance).await?.into())
             }
@@ -269,22 +272,8 @@ fn with_nulls(batch: RecordBatch, columns: &[usize]) -> Result<RecordBatch> {
     }
     let mut arrays = batch.columns().to_vec();
     for &k in columns {
-        let zero = new_zero(arrays[k].data_type())?;
-        arrays[k] = nullif(&arrays[k], &eq(&arrays[k], &Scalar::new(zero))?)?;
+        let zero = ScalarValue::new_zero(arrays[k].data_type())?.to_scalar()?;
+        arrays[k] = nullif(&arrays[k], &eq(&arrays[k], &zero)?)?;
     }
     Ok(RecordBatch::try_new(batch.schema(), arrays)?)
-}
-
-/// Returns an array with the number 0.
-fn new_zero(ty: &DataType) -> Result<ArrayRef> {
-    Ok(cast(&Int64Array::from(vec![0]), ty)?)
-}
-
-/// A guard that asks a run to stop when the caller drops the future of the run.
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }

@@ -29,15 +29,14 @@ pub(crate) fn divide(
     inputs: &[Arc<dyn ExecutionPlan>],
     session: &dyn Session,
 ) -> Option<DividedRegion> {
-    let statistics =
-        |plan: &Arc<dyn ExecutionPlan>| StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok();
     match spread {
         Spread::Auto | Spread::Whole => None,
         Spread::Keyed => DividedRegion::by_key(region),
         Spread::Cells => {
             // Inputs of unknown size are taken for equally large.
             let rows = |input: usize| {
-                let rows = statistics(&inputs[input]).and_then(|s| s.num_rows.get_value().copied());
+                let statistics = StatisticsContext::new().compute(inputs[input].as_ref(), &StatisticsArgs::new());
+                let rows = statistics.ok().and_then(|statistics| statistics.num_rows.get_value().copied());
                 rows.map_or(1e6, |rows| rows as f64)
             };
             let cells = DividedRegion::by_cells(region, session.config().target_partitions(), rows);
@@ -57,8 +56,8 @@ pub(crate) fn plan_divided(
     (engine, fallback, cache): (Arc<dyn Engine>, Fallback, Arc<Cache>),
     (session, planning): (&dyn Session, &PhysicalPlanningContext),
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    // Two inputs of a partition may be one input of the region, and a plan can only run once.
     let partitions = session.config().target_partitions();
+    // Two inputs of a partition may be one input of the region, and a plan can only run once.
     let inputs = divided.inputs.iter().map(|input| {
         let plan = reset_plan_states(inputs[input.input].clone())?;
         Ok(match &input.rows {

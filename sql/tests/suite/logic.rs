@@ -84,6 +84,8 @@ async fn runner(
         Mode::Partitions(spread, count) => {
             run(&database, &format!("SET redpoll.spread = '{spread}'")).await.unwrap();
             run(&database, &format!("SET datafusion.execution.target_partitions = {count}")).await.unwrap();
+            // DataFusion does not divide inputs that fit into one batch.
+            run(&database, "SET datafusion.execution.batch_size = 4").await.unwrap();
         }
     }
     let counts = counts.clone();

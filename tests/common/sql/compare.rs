@@ -44,16 +44,18 @@ pub async fn run_in_partitions(
     sql: &str,
     (spread, partitions): (&str, usize),
 ) -> datafusion::error::Result<Vec<RecordBatch>> {
-    let before = database.context().copied_config().target_partitions();
-    let settings = |spread: &str, partitions: usize| {
+    let before = database.context().copied_config();
+    let settings = |spread: &str, partitions: usize, batch_size: usize| {
         let partitions = format!("SET datafusion.execution.target_partitions = {partitions}");
-        [format!("SET redpoll.spread = '{spread}'"), partitions]
+        let batch_size = format!("SET datafusion.execution.batch_size = {batch_size}");
+        [format!("SET redpoll.spread = '{spread}'"), partitions, batch_size]
     };
-    for setting in settings(spread, partitions) {
+    // DataFusion does not divide inputs that fit into one batch.
+    for setting in settings(spread, partitions, 4) {
         run(database, &setting).await?;
     }
     let rows = run(database, sql).await;
-    for setting in settings("auto", before) {
+    for setting in settings("auto", before.target_partitions(), before.batch_size()) {
         run(database, &setting).await?;
     }
     rows

@@ -197,7 +197,7 @@ impl FlaggedAccess<'_> {
         let inner = fiber.replacements.strip_prefix(&outer[..]).unwrap_or(&fiber.replacements);
         let own = match otherwise {
             AccessCursor::OutOfBounds(value) => Some(value),
-            // Where `cond` is false, the fill value takes precedence over the fiber's own literals.
+            // If `cond` is false, the fill value takes precedence over the fiber's own literals.
             AccessCursor::Fill(fill) if !inner.is_empty() => Some(fill),
             _ => None,
         };
