@@ -27,7 +27,7 @@
 //! | `eq ne lt le gt ge` | IEEE 754: NaN differs from every value, `-0 == 0`; `false < true` |
 //! | `ldexp(x, n)` | `n` clamped to `i32`, then `libm::ldexp` |
 //! | `round` | ties to even |
-//! | mathematical functions | crate `libm`, in the width of the dtype; `acosh` is NaN below 1 |
+//! | mathematical functions | [`elementary`](super::elementary), otherwise crate `libm`; of a number outside of the domain NaN |
 //!
 //! The payload of a NaN does not matter: all NaNs of a dtype are equal as [`Scalar`]s.
 

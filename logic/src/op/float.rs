@@ -1,16 +1,7 @@
 //! Float arithmetic of operators, for both widths: by IEEE 754, and as the default mode defines it.
 
 use super::builtin::Builtin;
-
-/// Returns the inverse hyperbolic cosine; NaN for all arguments below 1, unlike `libm`.
-pub fn acosh(x: f64) -> f64 {
-    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
-}
-
-/// Returns the inverse hyperbolic cosine in single precision, like [`acosh`].
-pub fn acoshf(x: f32) -> f32 {
-    if x < 1.0 { f32::NAN } else { libm::acoshf(x) }
-}
+use super::elementary;
 
 macro_rules! float_operators {
     ($t:ty, $unary:ident, $binary:ident, $relaxed:ident, $floordiv:ident, $rem:ident, $copysign:ident, $min:ident,
@@ -104,10 +95,10 @@ macro_rules! float_operators {
 float_operators!(
     f64, unary64, binary64, relaxed64, floordiv64, rem64, copysign64, min64,
     [
-        Sqrt libm::sqrt, Cbrt libm::cbrt, Exp libm::exp, Exp2 libm::exp2, Expm1 libm::expm1, Log libm::log,
-        Log2 libm::log2, Log10 libm::log10, Log1p libm::log1p, Sin libm::sin, Cos libm::cos, Tan libm::tan,
-        Asin libm::asin, Acos libm::acos, Atan libm::atan, Sinh libm::sinh, Cosh libm::cosh, Tanh libm::tanh,
-        Asinh libm::asinh, Acosh acosh, Atanh libm::atanh, Erf libm::erf, Tgamma libm::tgamma,
+        Sqrt libm::sqrt, Cbrt elementary::cbrt, Exp elementary::exp, Exp2 elementary::exp2, Expm1 elementary::expm1, Log elementary::log,
+        Log2 elementary::log2, Log10 elementary::log10, Log1p elementary::log1p, Sin libm::sin, Cos libm::cos, Tan libm::tan,
+        Asin elementary::asin, Acos elementary::acos, Atan elementary::atan, Sinh elementary::sinh, Cosh elementary::cosh, Tanh elementary::tanh,
+        Asinh elementary::asinh, Acosh elementary::acosh, Atanh elementary::atanh, Erf libm::erf, Tgamma libm::tgamma,
         Lgamma libm::lgamma,
     ],
     [Pow libm::pow, Atan2 libm::atan2, Hypot libm::hypot, Nextafter libm::nextafter, Fmod libm::fmod,]
@@ -115,10 +106,10 @@ float_operators!(
 float_operators!(
     f32, unary32, binary32, relaxed32, floordiv32, rem32, copysign32, min32,
     [
-        Sqrt libm::sqrtf, Cbrt libm::cbrtf, Exp libm::expf, Exp2 libm::exp2f, Expm1 libm::expm1f, Log libm::logf,
-        Log2 libm::log2f, Log10 libm::log10f, Log1p libm::log1pf, Sin libm::sinf, Cos libm::cosf, Tan libm::tanf,
-        Asin libm::asinf, Acos libm::acosf, Atan libm::atanf, Sinh libm::sinhf, Cosh libm::coshf, Tanh libm::tanhf,
-        Asinh libm::asinhf, Acosh acoshf, Atanh libm::atanhf, Erf libm::erff, Tgamma libm::tgammaf,
+        Sqrt libm::sqrtf, Cbrt elementary::cbrtf, Exp elementary::expf, Exp2 elementary::exp2f, Expm1 elementary::expm1f, Log elementary::logf,
+        Log2 elementary::log2f, Log10 elementary::log10f, Log1p elementary::log1pf, Sin libm::sinf, Cos libm::cosf, Tan libm::tanf,
+        Asin elementary::asinf, Acos elementary::acosf, Atan elementary::atanf, Sinh elementary::sinhf, Cosh elementary::coshf, Tanh elementary::tanhf,
+        Asinh elementary::asinhf, Acosh elementary::acoshf, Atanh elementary::atanhf, Erf libm::erff, Tgamma libm::tgammaf,
         Lgamma libm::lgammaf,
     ],
     [Pow libm::powf, Atan2 libm::atan2f, Hypot libm::hypotf, Nextafter libm::nextafterf, Fmod libm::fmodf,]

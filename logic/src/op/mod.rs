@@ -8,6 +8,7 @@
 mod body;
 mod builtin;
 mod cases;
+pub mod elementary;
 mod error;
 mod eval;
 #[cfg(test)]
@@ -27,7 +28,6 @@ pub use builtin::{Arity, Builtin, DtypeRule};
 pub use cases::Case;
 pub use error::OpError;
 pub use eval::{Fault, cast_to};
-pub use float::{acosh, acoshf};
 pub use laws::RepeatMethod;
 pub use properties::{ShortCircuit, Simplification, eval_repeat};
 pub use signature::{pair_type, promote};

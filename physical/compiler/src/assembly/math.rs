@@ -1,10 +1,13 @@
 //! The functions of the mathematical library: a table of names, arities and addresses for every
 //! backend.
 //!
-//! The interpreter calls these functions, and machine code calls the same functions by address. So
-//! all backends that support a function agree bit for bit on every machine.
+//! The interpreter calls these functions, and machine code of the instant tier calls the same
+//! functions by address. Text for a C or CUDA compiler contains the steps of elementary functions,
+//! and calls the other functions by address. So all backends that support a function agree bit for
+//! bit on every machine.
 
 use super::MathFn;
+use redpoll_logic::op::elementary::{self, Expansion};
 use std::sync::OnceLock;
 
 /// The two implementations of a [`MathFn`] with their arity.
@@ -43,6 +46,14 @@ impl MathImpl {
 }
 
 impl MathFn {
+    /// Returns the steps of an elementary function, by which it is computed on `f64`; on `f32`, it
+    /// is the rounded result for `f64`. Returns `None` for functions that must be called.
+    pub fn expansion(self) -> Option<&'static Expansion> {
+        static EXPANSIONS: [OnceLock<Option<Expansion>>; MathFn::ALL.len()] =
+            [const { OnceLock::new() }; MathFn::ALL.len()];
+        EXPANSIONS[self as usize].get_or_init(|| elementary::expansion(self.name())).as_ref()
+    }
+
     /// Returns the addresses of all functions, in the order of [`MathFn::ALL`]. Each function has
     /// two addresses: that of its implementation on `f64`, then that of its implementation on
     /// `f32`.
@@ -55,19 +66,15 @@ impl MathFn {
     }
 }
 
-/// The implementations by name. They are the functions of `libm`, with two exceptions: `acosh`
-/// returns NaN for all arguments below 1, and `libm` has no `signbit`.
+/// The implementations by name: elementary functions in plain float arithmetic, and the other ones
+/// of `libm`.
 mod functions {
     pub(super) use libm::*;
-    pub(super) use redpoll_logic::op::{acosh, acoshf};
-
-    pub(super) fn signbit(x: f64) -> f64 {
-        f64::from(u8::from(x.is_sign_negative()))
-    }
-
-    pub(super) fn signbitf(x: f32) -> f32 {
-        f32::from(u8::from(x.is_sign_negative()))
-    }
+    pub(super) use redpoll_logic::op::elementary::{
+        acos, acosf, acosh, acoshf, asin, asinf, asinh, asinhf, atan, atanf, atanh, atanhf, cbrt, cbrtf, cosh, coshf,
+        exp, exp2, exp2f, expf, expm1, expm1f, log, log1p, log1pf, log2, log2f, log10, log10f, logf, signbit, signbitf,
+        sinh, sinhf, tanh, tanhf,
+    };
 }
 
 macro_rules! unary {

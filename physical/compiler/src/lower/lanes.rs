@@ -49,7 +49,8 @@ pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, requested: Option<u8>) -> S
 
 /// Returns the identity of an operator; `None` if folds by the operator must not be regrouped.
 pub fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
-    if prim.is_float() && mode == FloatMode::StrictIeee {
+    let is_exact = matches!(op, BinaryOp::Min | BinaryOp::Max) || !prim.is_float();
+    if !is_exact && mode == FloatMode::StrictIeee {
         return None;
     }
     let extreme = |smallest: bool| match prim {
@@ -72,7 +73,8 @@ pub fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
     }
 }
 
-/// Replaces walks along lists with folds in lanes, for the cursors in `requested`. The body of such
+/// Replaces walks along lists with folds in lanes, for the cursors in `requested`; of two requests
+/// for a cursor, the later one counts. The body of such
 /// a walk only folds one value:
 /// ```text
 /// while q < end { name = .. q ..; acc = acc op value; q = q + 1 }
@@ -127,7 +129,7 @@ impl LaneWalks<'_> {
     fn walk(&mut self, cond: &Expr, body: &[Stmt]) -> Option<Vec<Stmt>> {
         let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
         let Expr::Local(q) = **q else { return None };
-        let lanes = self.requested.iter().find(|(cursor, _)| *cursor == q)?.1;
+        let lanes = self.requested.iter().rev().find(|(cursor, _)| *cursor == q)?.1;
         let [named @ .., Stmt::Assign(acc, Expr::Binary(op, left, value)), next] = body else { return None };
         if **left != local(*acc) || *next != Stmt::Assign(q, plus(&local(q), 1)) {
             return None;

@@ -101,7 +101,8 @@ impl InputLayout {
 pub(crate) struct TensorCode {
     pub(crate) levels: Vec<LevelCode>,
     pub(crate) leaf: Vec<Buffer>,
-    /// The locals of a scalar that the program writes.
+    /// The locals of a scalar. An input is loaded into them at the start, so that loops do not load
+    /// it again.
     pub(crate) scalar: Option<Accumulator>,
     /// The treatment of existing positions by a declaration: they are reset if an earlier
     /// declaration or data that was rolled back may have left contents in the arrays.
@@ -237,7 +238,8 @@ pub(crate) fn tensor_code(
     let prims = decl.ty.dtype.prims();
     let fills = decl.ty.fill.flatten();
     let rank = decl.ty.format.levels.len();
-    let scalar = (rank == 0 && decl.role != Role::Input).then(|| Accumulator {
+    let is_scalar = rank == 0 && (decl.role != Role::Input || decl.ty.format.leaf == LeafKind::Element);
+    let scalar = is_scalar.then(|| Accumulator {
         parts: Rc::new(prims.iter().map(|p| cx.new_local(&decl.name, *p)).collect()),
         dirty: Vec::new(),
     });
@@ -294,6 +296,11 @@ pub(crate) fn tensor_code(
             })
             .collect(),
     };
+    if let (Some(scalar), Role::Input) = (&scalar, decl.role) {
+        for (part, buffer) in scalar.parts.iter().zip(&leaf) {
+            cx.assign(*part, load(*buffer, int(0)));
+        }
+    }
     let (fully_set, fold_loop) = (is_fully_set(cx.program, id), fold_loop(cx.program, id));
     let scattered = is_scattered(cx.program, id);
     TensorCode {

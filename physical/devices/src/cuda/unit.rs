@@ -45,6 +45,7 @@ typedef unsigned long long uint64_t;
 #define INT64_C(number) number##ll
 #define UINT64_C(number) number##ull
 
+#define __builtin_copysign copysign
 #define __builtin_fabs fabs
 #define __builtin_fabsf fabsf
 #define __builtin_sqrt sqrt
@@ -302,8 +303,8 @@ pub(super) const OUT_OF_CAPACITY: i32 = -1;
 ///
 /// # Errors
 /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects a grid;
-/// [`KernelError::Compile`] if a grid calls a function of the mathematical library, because a
-/// device may compute other bits.
+/// [`KernelError::Compile`] if a grid calls a function of the mathematical library that is not
+/// expanded into arithmetic, because a device may compute other bits.
 pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
     let mut helpers = Helpers::new(Dialect::Cuda);
     let mut kernels = String::new();
@@ -331,14 +332,17 @@ pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
     Ok(text + &kernels)
 }
 
-/// Returns a function of the mathematical library that `function` calls, if any.
+/// Returns a function of the mathematical library that `function` calls and that has no steps, if
+/// any.
 fn host_function(function: &Function) -> Option<MathFn> {
     let mut called = None;
     for stmt in &function.body {
         stmt.any(&mut |s| {
             s.for_each_expr(&mut |e| {
                 e.any(&mut |e| {
-                    if let Expr::Math(function, _) = e {
+                    if let Expr::Math(function, _) = e
+                        && function.expansion().is_none()
+                    {
                         called = Some(*function);
                     }
                     called.is_some()

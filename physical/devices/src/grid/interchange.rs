@@ -168,7 +168,9 @@ impl Interchange<'_> {
             let old = Expr::Load { buffer, at: Box::new(at.clone()) };
             let acc = self.local("acc", prim);
             let (first, last) = if (self.atomic)(buffer) {
-                let (op, _) = fold_of_store(buffer, &at, value)?;
+                // Additions of floats in another order give other bits, and there are no atomic
+                // minima of floats.
+                let (op, _) = fold_of_store(buffer, &at, value).filter(|_| !prim.is_float())?;
                 let first = Expr::Const(identity(op, prim, FloatMode::StrictIeee)?);
                 (first, Expr::Binary(op, Box::new(old.clone()), Box::new(Expr::Local(acc))))
             } else {

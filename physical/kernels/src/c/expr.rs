@@ -220,7 +220,7 @@ impl ExprWriter<'_> {
                 let prim = self.function.prim_of(&args[0]);
                 let helper = self.helpers.math(*function, prim);
                 let args: Vec<String> = args.iter().map(|a| self.value(a)).collect();
-                let frame = if reading { "" } else { "frame, " };
+                let frame = if reading || function.expansion().is_some() { "" } else { "frame, " };
                 ExprText(format!("{helper}({frame}{})", args.join(", ")), Precedence::Atom)
             }
         }

@@ -4,9 +4,11 @@
 //! A comment above a helper states the values of its operator at the edges, if the operator has
 //! special ones. The compiler folds the branches that constants decide.
 
+use super::elementary;
 use super::types::{c_type, greatest, least, unsigned};
 use redpoll_compiler::assembly::{BinaryOp, MathFn, UnaryOp};
 use redpoll_logic::Prim;
+use redpoll_logic::op::elementary::Expansion;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -236,14 +238,36 @@ impl Helpers {
         })
     }
 
-    /// Returns the name of the helper that calls a function of the mathematical library. All
-    /// backends of this machine call the same functions. C code finds them in a table of the frame,
-    /// and the frame is the first argument of the helper. Text for readers calls functions of the
-    /// standard library.
+    /// Returns the name of the helper for a function of the mathematical library. The helper of an
+    /// elementary function computes its steps. Other helpers call the function that all backends of
+    /// this machine call; C code finds it in a table of the frame, which is the first argument of
+    /// the helper. Text for readers calls functions of the standard library.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
         if self.dialect == Dialect::Reading {
             return format!("{}{}", function.name(), float_suffix(prim));
         }
+        match function.expansion() {
+            Some(expansion) => self.elementary(function.name(), expansion, prim),
+            None => self.call(function, prim),
+        }
+    }
+
+    fn elementary(&mut self, name: &str, expansion: &Expansion, prim: Prim) -> String {
+        let double = format!("rp_{name}_f64");
+        if prim == Prim::F32 {
+            self.elementary(name, expansion, Prim::F64);
+            // Texts are sorted by name, so the other function may follow.
+            return self.add(format!("rp_{name}_f32"), |name| {
+                format!(
+                    "static inline double {double}(double x);\n\nstatic inline float {name}(float x) {{\n    \
+                     return (float){double}((double)x);\n}}\n"
+                )
+            });
+        }
+        self.add(double, |name| elementary::function(expansion, name))
+    }
+
+    fn call(&mut self, function: MathFn, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", function.name()), |name| {
             let ty = c_type(prim);
             let names = if function.implementation().arity() == 1 { vec!["x"] } else { vec!["x", "y"] };

@@ -18,6 +18,7 @@
 //!   `restrict`.
 
 #[doc(hidden)]
+mod elementary;
 pub mod expr;
 #[doc(hidden)]
 pub mod facts;

@@ -170,7 +170,9 @@ impl Pass<'_> {
         out.push(Stmt::Assign(walk.cursor, at(&walk.begin, var, lo)));
         out.push(self.walk_loop(walk.cursor, end, walk.body));
         self.positions.extend(walk.is_row.then_some(walk.cursor));
-        let lanes = walk.lanes.or((self.depth == 0).then_some(LANES));
+        // A walk over all fibers is long, however short its fibers are.
+        let least = (self.depth == 0).then_some(LANES);
+        let lanes = walk.lanes.max(least);
         self.lanes.extend(lanes.map(|lanes| (walk.cursor, lanes)));
         self.is_changed = true;
     }

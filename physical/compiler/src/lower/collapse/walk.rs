@@ -235,10 +235,7 @@ impl Recognizer<'_> {
             Stmt::If { then, other, .. } => then.iter().chain(other).all(|s| self.is_fold(s, before, body)),
             Stmt::Assign(acc, Expr::Binary(op, left, _)) if **left == local(*acc) => {
                 let prim = self.locals[acc.index()].prim;
-                let is_exact = matches!(op, BinaryOp::Min | BinaryOp::Max);
-                (is_exact || identity(*op, prim, self.mode).is_some())
-                    && only_folds(before, *acc, *op)
-                    && only_folds(body, *acc, *op)
+                identity(*op, prim, self.mode).is_some() && only_folds(before, *acc, *op) && only_folds(body, *acc, *op)
             }
             _ => false,
         }

@@ -217,6 +217,48 @@ fn math_functions_agree_on_edge_values() {
     run_all(&cases);
 }
 
+/// Loops over elementary functions agree. The optimizing tier computes them on vectors, and the last
+/// elements one by one.
+#[test]
+fn elementary_functions_agree_in_loops() {
+    let mut cases = Vec::new();
+    for prim in [Prim::F32, Prim::F64] {
+        // Ratios of whole numbers, of all magnitudes from 2^-60 to 2^11.
+        let numbers = (0..1021).map(|k| {
+            let magnitude = f64::from(k % 71 - 60).exp2();
+            f64::from(k - 500) / 37.0 * magnitude
+        });
+        let values: Vec<Scalar> = numbers
+            .map(|x| if prim == Prim::F32 { Scalar::F32(x as f32) } else { Scalar::F64(x) })
+            .chain(edges(prim))
+            .collect();
+        for math in MathFn::ALL.iter().filter(|math| math.expansion().is_some()) {
+            let text = format!(
+                "fn loop() {{
+  input src: value {prim}
+  owned out: value {prim} fill {zero}
+  local lo: i64
+  local hi: i64
+  local i: i64
+  chunk lo, hi
+  grow out, {}
+  i = lo
+  while i < hi {{
+    out[i] = {}(src[i])
+    i = i + 1
+  }}
+}}
+",
+                values.len(),
+                math.name(),
+                zero = if prim == Prim::F32 { "0.0_f32" } else { "0.0" },
+            );
+            cases.push(FunctionCase::new(function(&text), &[buffer_of(prim, &values)], &[], 0..values.len() as i64));
+        }
+    }
+    run_all(&cases);
+}
+
 /// Zeros lose their sign in casts to integers and back.
 #[test]
 fn casts_to_integers_and_back_agree_on_edge_values() {
