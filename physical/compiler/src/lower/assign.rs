@@ -27,8 +27,15 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, a: &Assign) {
         return cx.push_if(present.clone(), then, Vec::new());
     }
     let dtype = cx.program.tensors[a.tensor.index()].ty.dtype.clone();
-    let mut rhs = value(cx, state, &a.rhs);
-    let facts = [ArgumentFacts { special: cx.special(a.tensor), constant: None }, argument_facts(cx, state, &a.rhs)];
+    let mut facts =
+        vec![ArgumentFacts { special: cx.special(a.tensor), constant: None }, argument_facts(cx, state, &a.rhs)];
+    let mut rhs = match &a.write {
+        Write::Fold(op) => {
+            facts = cx.guard_facts(op, facts);
+            cx.in_argument(op, 1, |cx| value(cx, state, &a.rhs))
+        }
+        _ => value(cx, state, &a.rhs),
+    };
     let laws = cx.laws(&facts);
     let choose = Op::from(redpoll_logic::op::Builtin::Choose);
     let mut op = (a.write == Write::Overwrite && SeededFault::OverwriteChoice.is_active()).then_some((&choose, laws));

@@ -44,6 +44,7 @@ mod to_read;
 mod tree;
 mod unfilled;
 mod unfurl;
+mod unguarded;
 mod value;
 
 pub use draft::Draft;

@@ -10,7 +10,7 @@ use super::special::argument_facts;
 use super::state::{AccessCursor, Accumulator, LoweringState};
 use super::tree::{AccessId, Tree, TreeTerm};
 use super::value::LoweredValue;
-use super::{assign, short_circuit, sparse_scalars, unfurl};
+use super::{assign, short_circuit, sparse_scalars, unfurl, unguarded};
 use crate::assembly::build::{as_int, local, max, min, not, plus, split, truth};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{Index, TensorId, Write};
@@ -34,7 +34,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
         Tree::Loop { .. } => lower_for(cx, state, tree),
         Tree::If { cond, body } => lower_if(cx, state, cond, |cx| lower_resolved(cx, state.clone(), body)),
         Tree::Let { var, value: term, body } => {
-            let bound = bind(cx, state, term);
+            // Conditions may read the variable, too.
+            let bound = cx.with_guards(|cx| bind(cx, state, term));
             // The statement may be lowered again elsewhere, where the variable must not be bound
             // yet.
             let outer = cx.bind_var(*var, Some(bound));
@@ -128,7 +129,8 @@ fn lower_for(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     cx.if_below(&lo.clone(), &hi.clone(), |cx| {
         let mut state = state.clone();
         let promoted = promote_accumulators(cx, &mut state, body, *index);
-        lower_rounds(cx, &state, body, LoopExtent { index: Some(*index), lo, hi });
+        let extent = LoopExtent { index: Some(*index), lo, hi };
+        unguarded::lower_twice(cx, &state, body, |cx| lower_rounds(cx, &state, body, extent.clone()));
         for (leaf, accumulator) in promoted.into_iter().filter(|_| !SeededFault::PromotedStore.is_active()) {
             assign::store(cx, &leaf, &accumulator.parts.iter().map(|l| local(*l)).collect::<Vec<_>>());
         }
@@ -253,8 +255,10 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> Low
         TreeTerm::Access(id) => read(cx, state, *id),
         TreeTerm::Call(op, args) => {
             let facts: Vec<ArgumentFacts<'_>> = args.iter().map(|a| argument_facts(cx, state, a)).collect();
+            let facts = cx.guard_facts(op, facts);
             let laws = cx.laws(&facts);
-            let args: Vec<LoweredValue> = args.iter().map(|a| value(cx, state, a)).collect();
+            let each = |(k, a)| cx.in_argument(op, k, |cx| value(cx, state, a));
+            let args: Vec<LoweredValue> = args.iter().enumerate().map(each).collect();
             expand_in(cx, op, &args, laws)
         }
     }

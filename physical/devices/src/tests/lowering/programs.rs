@@ -610,3 +610,41 @@ fn conditions_on_runs_and_on_blocks_of_coordinates() {
         }
     }
 }
+
+/// Folds of computed values, which may be infinite or NaN: each loop runs without guards first, and
+/// again with guards if the fold is NaN.
+#[test]
+fn folds_of_special_values() {
+    let vectors = "(input x (type (shape 6) f64 0.0 dense)) (input y (type (shape 6) f64 0.0 dense))
+                   (local p (type (shape 6) f64 0.0 dense)) (local q (type (shape 6) f64 0.0 dense))";
+    // 1/0 is infinite, and the difference of infinities is NaN.
+    let special = "(for i (= (p i) (/ 1.0 (x i)))) (for i (= (q i) (- (p i) (/ 1.0 (y i)))))";
+    let folds = [
+        "(+= (s) (* (p i) (q i)))",
+        "(+= (s) (ifelse (gt (* (p i) (q i)) 0.0) (* (q i) (x i)) (p i)))",
+        "(block (+= (s) (* (p i) (x i))) (max= (t) (+ (q i) (p i))))",
+        "(block (min= (s) (* (q i) (x i))) (*= (t) (q i)))",
+        "(if (ne (q i) 0.0) (block (+= (s) (- (p i) (q i))) (+= (n) 1)))",
+        "(let v (* (q i) (x i)) (if (gt v 0.0) (+= (s) (+ v (p i)))))",
+    ];
+    for fold in folds {
+        check(
+            &format!(
+                "(program {vectors} (output s (type (shape) f64 0.0 (element))) (output t (type (shape) f64 1.0 (element)))
+                   (output n (type (shape) i64 0 (element)))
+                   (block {special} (for i {fold})))"
+            ),
+            100,
+        );
+    }
+    for fold in ["(+= (u i) (* (A i j) (q j)))", "(max= (u i) (+ (A i j) (q j)))", "(+= (s) (* (A i j) (q j)))"] {
+        check(
+            &format!(
+                "(program (input A (type (shape 5 6) f64 0.0 csr)) {vectors} (output u (type (shape 5) f64 0.0 dense))
+                   (output s (type (shape) f64 0.0 (element)))
+                   (block {special} (for i (for j {fold}))))"
+            ),
+            100,
+        );
+    }
+}
