@@ -1,0 +1,1 @@
+//! Factorizations of dense and sparse tensors by faer.

@@ -1,0 +1,2 @@
+//! Linear algebra on arrays: factorizations (`dense.rs`, `sparse.rs`) and iterative solvers
+//! (`iterative/`).
