@@ -5,6 +5,8 @@
 //!   extension `linalg` of the Python Array API standard, and are computed at once.
 //! - [`sparse_lu`], [`sparse_cholesky`], [`sparse_ldlt`] and [`sparse_qr`] factorize sparse matrices
 //!   once, to solve many systems.
+//! - [`iterative`] solves systems, least squares and eigenvalue problems by products with matrices,
+//!   lazy expressions or closures.
 //! - Products of that extension are lazy methods of arrays: [`Array::matmul`](crate::Array::matmul),
 //!   [`tensordot`](crate::Array::tensordot), [`vecdot`](crate::Array::vecdot),
 //!   [`outer`](crate::Array::outer), [`trace`](crate::Array::trace),
@@ -31,6 +33,7 @@
 mod call;
 mod dense;
 mod error;
+pub mod iterative;
 mod products;
 mod sparse;
 
