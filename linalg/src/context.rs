@@ -9,8 +9,13 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of floating-point operations below which a computation stays on the caller's thread.
-const GRAIN: f64 = 1e6;
+/// The number of floating-point operations from which on threads share a computation. A smaller
+/// computation stays on the caller's thread.
+const SHARED: f64 = 1e7;
+
+/// The number of parts into which faer divides a shared computation. Rounding errors depend on the
+/// parts, so their number does not depend on the number of threads.
+const PARTS: usize = 16;
 
 /// The limits of a computation.
 #[derive(Clone, Debug)]
@@ -33,17 +38,19 @@ impl Default for Context {
 }
 
 impl Context {
-    /// Runs work of about this many floating-point operations with the parallelism for faer.
+    /// Runs work of about this many floating-point operations with the parallelism for faer. The
+    /// result does not depend on the number of threads.
     pub(crate) fn run<R: Send>(&self, operations: f64, work: impl FnOnce(Par) -> R + Send) -> R {
-        match if operations < GRAIN { None } else { self.pool() } {
-            Some(pool) => pool.install(|| work(Par::Rayon(self.threads))),
+        match if is_shared(operations) { pool_of(self.threads) } else { None } {
+            Some(pool) => pool.install(|| work(Par::rayon(PARTS))),
             None => work(Par::Seq),
         }
     }
 
-    /// Runs work whose parallelism is the number of threads of the current pool.
-    pub(crate) fn run_in_pool<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match pool_of(self.threads) {
+    /// Runs work of the high-level functions of faer, which divide it by the number of threads of
+    /// the current pool. A pool of one thread makes the result independent of the number of threads.
+    pub(crate) fn run_on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+        match pool_of(NonZero::<usize>::MIN) {
             Some(pool) => pool.install(work),
             None => work(),
         }
@@ -70,6 +77,11 @@ impl Context {
         }
         Ok(Reservation { bytes, memory: self.memory.clone() })
     }
+}
+
+/// Returns whether threads share a computation of this many floating-point operations.
+pub(crate) fn is_shared(operations: f64) -> bool {
+    operations >= SHARED
 }
 
 /// Bytes that are charged to a budget until the reservation is dropped.

@@ -7,6 +7,7 @@
 //!
 //! Values of dtype `f32` are computed as `f32`; all other numbers and booleans are computed as
 //! `f64`. A [`Context`] has the number of threads, the memory limit and the cancel flag of a call.
+//! Results do not depend on the number of threads.
 
 mod context;
 pub mod dense;

@@ -14,9 +14,7 @@
 //!   [`norm`](crate::Array::norm). [`cross`], [`matrix_norm`] and [`matrix_power`] are here.
 //!
 //! Integers and booleans are computed as `f64`. Functions use the threads, the memory limit and the
-//! cancel flag of the session of their first array. Results may depend on the number of threads by
-//! rounding errors; a stack of several matrices for each thread gives the same results on any number
-//! of threads.
+//! cancel flag of the session of their first array. Results do not depend on the number of threads.
 //!
 //! ```
 //! use redpoll::{Session, linalg};

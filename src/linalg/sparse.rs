@@ -259,7 +259,7 @@ impl SparseCholesky {
 
 /// Factorizes a sparse matrix with at least as many rows as columns as `A P = Q R`, after an
 /// ordering of the columns that keeps the factors sparse (COLAMD). `Q` is stored as Householder
-/// reflections. Formats and dtypes are those of [`sparse_lu`].
+/// reflections. One thread does all of the work. Formats and dtypes are those of [`sparse_lu`].
 ///
 /// ```
 /// use redpoll::linalg;

@@ -11,7 +11,7 @@ fn stack(session: &Session, shape: &[u64], seed: u64) -> Array {
     session.random(shape.to_vec()).seed(seed).uniform(-1.0, 1.0).array().unwrap()
 }
 
-/// Returns the transposed matrices as a stored array.
+/// Returns the diagonal matrices with the given diagonals.
 fn diagonal(values: &Array) -> Array {
     let n = *values.shape().unwrap().last().unwrap();
     values.expand_dims(-1) * values.session().eye(n, n, 0, Prim::F64)

@@ -1,15 +1,17 @@
 //! The loop over the matrices of a stack, by one thread or several.
 //!
-//! If there are several matrices for each thread, each thread takes whole matrices. Otherwise the
-//! matrices are processed one after the other, and all threads work on each.
+//! All threads work on each large matrix in turn. Of small matrices, each thread takes whole ones.
+//! The size alone decides, so results do not depend on the number of threads.
 
+use crate::context::is_shared;
 use crate::real::Real;
 use crate::{Context, Error};
 use faer::Par;
 use rayon::prelude::*;
 
-/// The number of matrices for each thread from which on threads take whole matrices.
-const MATRICES_PER_THREAD: usize = 2;
+/// The number of floating-point operations of a stack of small matrices from which on several
+/// threads process the matrices.
+const STACK: f64 = 1e6;
 
 /// The matrices of a computation.
 pub(super) struct Batch<const N: usize> {
@@ -71,7 +73,7 @@ pub(super) fn for_each_matrix<T: Real, W, const N: usize>(
     };
     let mut slices = outputs.each_mut().map(Vec::as_mut_slice);
     let threads = context.threads.get();
-    if count < MATRICES_PER_THREAD * threads || batch.operations * (count as f64) < 1e6 {
+    if is_shared(batch.operations) || threads == 1 || batch.operations * (count as f64) < STACK {
         context.run(batch.operations, |par| run_range(par, 0, count, slices))?;
         return Ok(outputs);
     }

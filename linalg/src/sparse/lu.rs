@@ -48,10 +48,8 @@ impl SparseLu {
         let prim = common_prim(FUNCTION, &[a])?;
         Ok(SparseLu(typed!(prim, T => {
             let matrix = super::square::<T>(context, FUNCTION, a, None)?;
-            let entries = matrix.pattern.entries() as f64;
-            let symbolic = context
-                .run(entries, |_| factorize_symbolic_lu(matrix.pattern.columns(), Default::default()))
-                .map_err(|_| Error::TooLarge { function: FUNCTION })?;
+            let symbolic = factorize_symbolic_lu(matrix.pattern.columns(), Default::default());
+            let symbolic = symbolic.map_err(|_| Error::TooLarge { function: FUNCTION })?;
             let analysis = Arc::new(Analysis { pattern: matrix.pattern.clone(), symbolic });
             Arc::new(Lu::<T>::factorize(context, FUNCTION, analysis, &matrix)?)
         })))
@@ -94,8 +92,8 @@ impl<T: Real> Lu<T> {
     ) -> Result<Lu<T>, Error> {
         let symbolic = &analysis.symbolic;
         let mut numeric = NumericLu::new();
-        // The number of operations is not known before the pivots are.
-        let operations = f64::INFINITY;
+        // The number of operations is not known before the pivots are; this is a guess.
+        let operations = 1e3 * matrix.pattern.entries() as f64;
         context.run(operations, |par| {
             let scratch = symbolic.factorize_numeric_lu_scratch::<T>(par, Default::default());
             let mut buffer = buffer(function, scratch)?;
@@ -129,7 +127,7 @@ impl<T: Real> Lu<T> {
             (Compression::Rows, Side::Plain) => Side::Transposed,
             (Compression::Rows, Side::Transposed) => Side::Plain,
         };
-        let operations = 20.0 * (n as f64) * (sides.columns() as f64);
+        let operations = 100.0 * (n as f64) * (sides.columns() as f64);
         context.run(operations, |par| self.apply(function, sides.as_mut(), side, par))?;
         sides.into_tensor(context, n)
     }

@@ -6,9 +6,6 @@
 //!
 //! A factorization has a symbolic part, the ordering and the structure of the factors, which
 //! depends on the stored coordinates only. `refactorize` uses it again for other values.
-//!
-//! With several threads, sums in the factors are divided in other ways than with one thread, so
-//! results may differ by rounding errors.
 
 mod cholesky;
 mod compressed;

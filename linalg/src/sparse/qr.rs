@@ -12,7 +12,8 @@ use redpoll_storage::Tensor;
 use std::sync::Arc;
 
 /// The factors `A P = Q R` of a sparse matrix with at least as many rows as columns: `P` is an
-/// ordering by COLAMD, `Q` has orthonormal columns. Clones share the factors.
+/// ordering by COLAMD, `Q` has orthonormal columns. Clones share the factors. One thread does all of
+/// the work.
 #[derive(Clone, Debug)]
 pub struct SparseQr(Typed<Arc<Qr<f32>>, Arc<Qr<f64>>>);
 
@@ -46,7 +47,7 @@ impl SparseQr {
             let symbolic = SymbolicQr::try_new(matrix.pattern.columns());
             let symbolic = symbolic.map_err(|_| Error::TooLarge { function: FUNCTION })?;
             let analysis = Arc::new(Analysis { pattern: matrix.pattern.clone(), symbolic });
-            Arc::new(Qr::<T>::factorize(context, FUNCTION, analysis, &matrix)?)
+            Arc::new(Qr::<T>::factorize(FUNCTION, analysis, &matrix)?)
         })))
     }
 
@@ -60,7 +61,7 @@ impl SparseQr {
         common_prim(FUNCTION, &[a])?;
         Ok(SparseQr(each!(&self.0, qr => {
             let matrix = super::same_pattern(context, FUNCTION, a, &qr.analysis.pattern)?;
-            Arc::new(Qr::factorize(context, FUNCTION, qr.analysis.clone(), &matrix)?)
+            Arc::new(Qr::factorize(FUNCTION, qr.analysis.clone(), &matrix)?)
         })))
     }
 
@@ -75,17 +76,12 @@ impl SparseQr {
 }
 
 impl<T: Real> Qr<T> {
-    fn factorize(
-        context: &Context,
-        function: &'static str,
-        analysis: Arc<Analysis>,
-        matrix: &Compressed<T>,
-    ) -> Result<Qr<T>, Error> {
+    fn factorize(function: &'static str, analysis: Arc<Analysis>, matrix: &Compressed<T>) -> Result<Qr<T>, Error> {
         let symbolic = analysis.symbolic.clone();
-        let factors = context.run_in_pool(|| Factors::try_new_with_symbolic(symbolic, matrix.columns()));
+        let factors = Context::run_on_one_thread(|| Factors::try_new_with_symbolic(symbolic, matrix.columns()));
         let qr = Qr { factors: factors.map_err(|_| Error::TooLarge { function })?, analysis };
         super::check_pivots(function, qr.analysis.pattern.minor, matrix, |x| {
-            context.run_in_pool(|| qr.apply(x));
+            Context::run_on_one_thread(|| qr.apply(x));
             Ok(())
         })?;
         Ok(qr)
@@ -94,7 +90,7 @@ impl<T: Real> Qr<T> {
     fn solve(&self, context: &Context, b: &Tensor) -> Result<Tensor, Error> {
         let Pattern { minor: rows, major: columns, .. } = self.analysis.pattern;
         let mut sides = RightSides::<T>::of(context, "solve", b, (rows, columns))?;
-        context.run_in_pool(|| self.apply(sides.as_mut()));
+        Context::run_on_one_thread(|| self.apply(sides.as_mut()));
         sides.into_tensor(context, columns)
     }
 
