@@ -2,7 +2,7 @@
 
 use crate::{array, laplacian, positive, relative_error, sparse, vector};
 use redpoll::linalg::iterative::{
-    EigenOptions, FunctionOperator, Preconditioner, Shift, SolverOptions, Which, cg, eigsh, ic0, svds,
+    EigenOptions, FunctionOperator, LinearOperator, Preconditioner, Shift, SolverOptions, Which, cg, eigsh, ic0, svds,
 };
 use redpoll::prelude::*;
 use redpoll_testing::rng::Rng;
@@ -108,11 +108,24 @@ fn shifts_find_the_nearest_eigenvalues() {
         let options = SolverOptions { rtol: 1e-13, preconditioner: Some(&factor), ..SolverOptions::default() };
         Ok(cg(&a, b, options)?.x)
     });
-    let shift = Some(Shift { sigma: 0.0, inverse: &inverse });
-    let found = eigsh(&a, 4, &EigenOptions { shift, tol: 1e-10, ..EigenOptions::default() }).unwrap();
-    assert!(relative_error(&found.values.to_vec().unwrap(), &spectrum(20)[..4]) < 1e-9);
-    assert!(found.products < 60, "{}", found.products);
-    check_pairs(&a, &found.values, &found.vectors, 1e-7);
+    for inverse in [Some(&inverse as &dyn LinearOperator), None] {
+        let shift = Some(Shift { sigma: 0.0, inverse });
+        let found = eigsh(&a, 4, &EigenOptions { shift, tol: 1e-10, ..EigenOptions::default() }).unwrap();
+        assert!(relative_error(&found.values.to_vec().unwrap(), &spectrum(20)[..4]) < 1e-9);
+        assert!(found.products < 60, "{}", found.products);
+        check_pairs(&a, &found.values, &found.vectors, 1e-7);
+    }
+    // Eigenvalues on both sides of a shift within the spectrum.
+    let all = spectrum(20);
+    let sigma = 0.5 * (all[100] + all[101]) + 1e-3;
+    let shift = Some(Shift { sigma, inverse: None });
+    let found = eigsh(&a, 1, &EigenOptions { shift, ..EigenOptions::default() }).unwrap();
+    let nearest = all.iter().copied().min_by(|a, b| (a - sigma).abs().total_cmp(&(b - sigma).abs())).unwrap();
+    assert!((found.values.get::<f64>([0]).unwrap() - nearest).abs() < 1e-10);
+    let operator = FunctionOperator::new(&session, (400, 400), |x| Ok(a.matmul(x)));
+    let error =
+        eigsh(&operator, 1, &EigenOptions { shift: Some(Shift { sigma, inverse: None }), ..Default::default() });
+    assert!(error.err().unwrap().to_string().contains("needs the inverse"));
 }
 
 #[test]

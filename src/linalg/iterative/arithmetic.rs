@@ -136,6 +136,10 @@ impl Sweeper {
         let before = components[count].sqrt();
         let mut after = before;
         for _ in 0..MAX_PASSES {
+            let largest = dot(&components[..count], &components[..count]).sqrt();
+            if largest <= tolerance * after || after <= f64::EPSILON * before || after.is_nan() {
+                break;
+            }
             let mut remaining = vec![0.0; count + 1];
             self.sweep_into(len, [&mut *w], &mut remaining, |at, [w], sums| {
                 subtract(&components[..count], basis, at, w);
@@ -144,10 +148,6 @@ impl Sweeper {
             coefficients.iter_mut().zip(&components).for_each(|(total, component)| *total += component);
             after = remaining[count].sqrt();
             components = remaining;
-            let largest = dot(&components[..count], &components[..count]).sqrt();
-            if largest <= tolerance * after || after <= f64::EPSILON * before || after.is_nan() {
-                break;
-            }
         }
         Orthogonalized { coefficients, before, after }
     }

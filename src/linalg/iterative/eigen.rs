@@ -3,12 +3,16 @@
 use super::arithmetic::{Sweeper, scale};
 use super::error::SolverError;
 use super::lanczos::{Lanczos, ORTHOGONAL, RitzPairs, Which};
-use super::operator::{LinearOperator, Orientation};
+use super::operator::{FunctionOperator, LinearOperator, Orientation, as_real};
 use super::product::{Product, tensor_of, vector_type};
 use super::system::{array_of, check_tolerance, finite, square, vector_of};
 use crate::array::Array;
 use crate::error::Error;
+use crate::linalg::sparse_lu;
 use crate::session::Session;
+use redpoll_logic::Prim;
+
+const NAME: &str = "eigsh";
 
 /// The parameters of [`eigsh`] and [`svds`].
 pub struct EigenOptions<'a> {
@@ -27,14 +31,14 @@ pub struct EigenOptions<'a> {
     pub shift: Option<Shift<'a>>,
 }
 
-/// A shift `sigma` with the inverse of `A - sigma I`. The eigenvalues `1 / (lambda - sigma)` of the
-/// inverse take the place of the eigenvalues `lambda` in the choice of the wanted ones, so those of
-/// largest magnitude are the ones nearest to the shift.
+/// A shift `sigma`. The eigenvalues `1 / (lambda - sigma)` of the inverse of `A - sigma I` take the
+/// place of the eigenvalues `lambda` in the choice of the wanted ones, so those of largest magnitude
+/// are the ones nearest to the shift.
 pub struct Shift<'a> {
     /// The shift.
     pub sigma: f64,
-    /// The inverse of `A - sigma I`.
-    pub inverse: &'a dyn LinearOperator,
+    /// The inverse of `A - sigma I`. If it is `None`, [`sparse_lu`] factorizes the shifted matrix.
+    pub inverse: Option<&'a dyn LinearOperator>,
 }
 
 impl Default for EigenOptions<'_> {
@@ -68,7 +72,8 @@ pub struct Eigenpairs {
 /// 2000).
 ///
 /// Eigenvalues far from the others converge fast; those amid many others, such as the smallest ones
-/// of a Laplacian, need a [`Shift`]. As in every Lanczos method, some copies of a multiple
+/// of a Laplacian, need a [`Shift`]:
+/// `Some(Shift { sigma: 0.0, inverse: None })`. As in every Lanczos method, some copies of a multiple
 /// eigenvalue may be missing if `tol` is large.
 ///
 /// ```
@@ -84,14 +89,15 @@ pub struct Eigenpairs {
 ///
 /// # Errors
 /// Fails if the operator is not square, `k` or the subspace is out of range, a vector or a product
-/// is not finite, or values have not converged in the allowed restarts.
+/// is not finite, values have not converged in the allowed restarts, or the shifted matrix cannot be
+/// factorized.
 pub fn eigsh(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Result<Eigenpairs, Error> {
-    const NAME: &str = "eigsh";
     let n = square(NAME, a)?;
     let session = a.session();
+    let factorized;
     let mut product = match &options.shift {
         None => a.product(Orientation::Plain)?,
-        Some(Shift { sigma, inverse }) => {
+        Some(Shift { sigma, inverse: Some(inverse) }) => {
             finite(NAME, "the shift", *sigma)?;
             if inverse.size()? != (n, n) {
                 let (rows, columns) = inverse.size()?;
@@ -99,6 +105,11 @@ pub fn eigsh(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resu
                 return Err(SolverError::Shape { function: NAME, expected, shape: vec![rows, columns] }.into());
             }
             inverse.product(Orientation::Plain)?
+        }
+        Some(Shift { sigma, inverse: None }) => {
+            finite(NAME, "the shift", *sigma)?;
+            factorized = inverse_of_shifted(a, n, *sigma)?;
+            factorized.product(Orientation::Plain)?
         }
     };
     let RitzPairs { mut values, mut vectors, products, restarts } =
@@ -112,6 +123,14 @@ pub fn eigsh(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resu
     }
     let (values, vectors) = (array_of(session, values)?, columns(session, &vectors, n)?);
     Ok(Eigenpairs { values, vectors, products, restarts })
+}
+
+/// Returns the inverse of `A - sigma I` by an LU factorization.
+fn inverse_of_shifted(a: &dyn LinearOperator, n: u64, sigma: f64) -> Result<FunctionOperator<'static>, Error> {
+    let matrix = as_real(NAME, a.matrix().ok_or(SolverError::NoInverse { function: NAME })?)?.astype(Prim::F64);
+    let identity = a.session().eye(n, n, 0, Prim::F64);
+    let factors = sparse_lu(&(matrix - identity * sigma))?;
+    Ok(FunctionOperator::new(a.session(), (n, n), move |b| factors.solve(b)))
 }
 
 /// Singular values and vectors.

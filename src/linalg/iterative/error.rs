@@ -57,6 +57,13 @@ pub enum SolverError {
     /// An operator has no transposed product. The fault is the caller's.
     #[error("the linear operator has no transposed product; add one with `with_transpose`")]
     NoTranspose,
+    /// A shift was given without the inverse of the shifted operator, which is no array that could
+    /// be factorized. The fault is the caller's.
+    #[error("`{function}` needs the inverse of the shifted operator, because the operator is no array")]
+    NoInverse {
+        /// The name of the function.
+        function: &'static str,
+    },
     /// A pivot of a factorization is zero or not finite, or not positive where the factorization
     /// takes a square root. Another preconditioner or a shifted matrix may help.
     #[error("`{function}` found the pivot {pivot} in row {row}; shift the matrix or take another preconditioner")]

@@ -12,8 +12,10 @@ use crate::session::Session;
 use faer::{Mat, Side};
 use std::cmp::Ordering;
 
-/// The greatest cosine between vectors of a basis.
-pub(super) const ORTHOGONAL: f64 = 1e-14;
+/// The greatest cosine between vectors of a basis. Eigenvalues are insensitive to cosines up to the
+/// square root of the precision of floats (Simon, "Analysis of the Symmetric Lanczos Algorithm with
+/// Reorthogonalization Methods", 1984).
+pub(super) const ORTHOGONAL: f64 = 1e-13;
 
 /// The eigenvalues that a solver looks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,8 +142,11 @@ impl Lanczos {
                 let function = self.function;
                 return Err(SolverError::NotConverged { function, converged, requested, restarts }.into());
             }
-            // The restart keeps more vectors than are wanted, which speeds up convergence.
-            kept = (self.count + (m - self.count) / 2 + converged / 4).min(m - 1);
+            // A vector more for each that has converged keeps the others converging, as in ARPACK.
+            kept = match self.count + converged.min((m - self.count) / 2) {
+                1 if m >= 6 => m / 2,
+                kept => kept.min(m - 1),
+            };
             let next = basis.pop().expect("the basis has a vector more than the subspace");
             let combinations: Vec<Vec<f64>> = order[..kept].iter().map(|i| vectors[*i].clone()).collect();
             sweeper.combine(&mut basis, &combinations);

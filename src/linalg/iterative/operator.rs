@@ -58,6 +58,11 @@ pub trait LinearOperator {
         Err(SolverError::NoTranspose.into())
     }
 
+    /// Returns the matrix of the operator, if the operator is an array. Factorizations need it.
+    fn matrix(&self) -> Option<&Array> {
+        None
+    }
+
     /// Returns a product that runs many times. By default, each run calls
     /// [`LinearOperator::multiply`] or [`LinearOperator::multiply_transposed`].
     ///
@@ -96,6 +101,10 @@ impl LinearOperator for Array {
 
     fn multiply_transposed(&self, x: &Array) -> Result<Array, Error> {
         self.t().matmul(x).check()
+    }
+
+    fn matrix(&self) -> Option<&Array> {
+        Some(self)
     }
 
     fn product(&self, orientation: Orientation) -> Result<Product<'_>, Error> {
