@@ -48,7 +48,8 @@ impl Context {
     }
 
     /// Runs work of the high-level functions of faer, which divide it by the number of threads of
-    /// the current pool. A pool of one thread makes the result independent of the number of threads.
+    /// the current pool. A pool of one thread makes the result independent of the number of
+    /// threads.
     pub(crate) fn run_on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         match pool_of(NonZero::<usize>::MIN) {
             Some(pool) => pool.install(work),

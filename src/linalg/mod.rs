@@ -3,15 +3,16 @@
 //! - Functions of dense matrices ([`solve`], [`svd`], [`eigh`], ..) take stacks: the last two modes
 //!   of an array are its matrices, and the modes before them number the matrices. They follow the
 //!   extension `linalg` of the Python Array API standard, and are computed at once.
-//! - [`sparse_lu`], [`sparse_cholesky`], [`sparse_ldlt`] and [`sparse_qr`] factorize sparse matrices
-//!   once, to solve many systems.
+//! - [`sparse_lu`], [`sparse_cholesky`], [`sparse_ldlt`] and [`sparse_qr`] factorize sparse
+//!   matrices once, to solve many systems.
 //! - [`iterative`] solves systems, least squares and eigenvalue problems by products with matrices,
 //!   lazy expressions or closures.
-//! - Products of that extension are lazy methods of arrays: [`Array::matmul`](crate::Array::matmul),
-//!   [`tensordot`](crate::Array::tensordot), [`vecdot`](crate::Array::vecdot),
-//!   [`outer`](crate::Array::outer), [`trace`](crate::Array::trace),
-//!   [`diagonal`](crate::Array::diagonal), [`t`](crate::Array::t) and, for norms of vectors,
-//!   [`norm`](crate::Array::norm). [`cross`], [`matrix_norm`] and [`matrix_power`] are here.
+//! - Products of that extension are lazy methods of arrays:
+//!   [`Array::matmul`](crate::Array::matmul), [`tensordot`](crate::Array::tensordot),
+//!   [`vecdot`](crate::Array::vecdot), [`outer`](crate::Array::outer),
+//!   [`trace`](crate::Array::trace), [`diagonal`](crate::Array::diagonal), [`t`](crate::Array::t)
+//!   and, for norms of vectors, [`norm`](crate::Array::norm). [`cross`], [`matrix_norm`] and
+//!   [`matrix_power`] are here.
 //!
 //! Integers and booleans are computed as `f64`. Functions use the threads, the memory limit and the
 //! cancel flag of the session of their first array. Results do not depend on the number of threads.

@@ -1,5 +1,5 @@
-//! Norms, powers and cross products. They are expressions of arrays, except norms of singular values
-//! and inverses.
+//! Norms, powers and cross products. They are expressions of arrays, except norms of singular
+//! values and inverses.
 
 use super::{LinalgError, inv, svdvals};
 use crate::array::{Array, Axes};

@@ -139,8 +139,8 @@ impl SparseLu {
 
 /// Factorizes a sparse symmetric positive definite matrix as `P A P^T = L L^T`, after an ordering
 /// that keeps the factor sparse (AMD; Amestoy, Davis and Duff, "An Approximate Minimum Degree
-/// Ordering Algorithm", 1996). Reads only the elements on and below the diagonal. Formats and dtypes
-/// are those of [`sparse_lu`].
+/// Ordering Algorithm", 1996). Reads only the elements on and below the diagonal. Formats and
+/// dtypes are those of [`sparse_lu`].
 ///
 /// ```
 /// use redpoll::linalg;
@@ -241,8 +241,8 @@ impl SparseCholesky {
         self.factors.log_determinant()
     }
 
-    /// Returns the number of stored values of the factors. Large factors are stored in blocks, which
-    /// may store zeros.
+    /// Returns the number of stored values of the factors. Large factors are stored in blocks,
+    /// which may store zeros.
     ///
     /// ```
     /// use redpoll::linalg;

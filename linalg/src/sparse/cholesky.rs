@@ -110,8 +110,8 @@ impl SparseCholesky {
         either!(&self.0, factors => factors.log_determinant())
     }
 
-    /// Returns the number of stored values of the factors. Large factors are stored in blocks, which
-    /// may store zeros.
+    /// Returns the number of stored values of the factors. Large factors are stored in blocks,
+    /// which may store zeros.
     pub fn factor_entries(&self) -> u64 {
         either!(&self.0, factors => factors.values.len() as u64)
     }

@@ -12,8 +12,8 @@ use redpoll_storage::Tensor;
 use std::sync::Arc;
 
 /// The factors `A P = Q R` of a sparse matrix with at least as many rows as columns: `P` is an
-/// ordering by COLAMD, `Q` has orthonormal columns. Clones share the factors. One thread does all of
-/// the work.
+/// ordering by COLAMD, `Q` has orthonormal columns. Clones share the factors. One thread does all
+/// of the work.
 #[derive(Clone, Debug)]
 pub struct SparseQr(Typed<Arc<Qr<f32>>, Arc<Qr<f64>>>);
 
