@@ -91,7 +91,7 @@ impl LinearOperator for SecondDifference {
     }
 
     fn product(&self, _: Orientation) -> Result<Product<'_>, Error> {
-        Ok(Product::of_function(|x| {
+        Ok(Product::of_function(self.size()?, |x| {
             let at = |i: usize| x.get(i).copied().unwrap_or(0.0);
             Ok((0..x.len()).map(|i| 2.0 * x[i] - at(i + 1) - at(i.wrapping_sub(1))).collect())
         }))
@@ -107,4 +107,41 @@ fn callers_write_operators() {
     let x = solution.x.to_vec::<f64>().unwrap();
     let expected: Vec<f64> = (1..=50).map(|i| 0.5 * f64::from(i * (51 - i))).collect();
     assert!(relative_error(&x, &expected) < 1e-10);
+}
+
+/// An operator whose product has another size.
+struct Inconsistent(Session);
+
+impl LinearOperator for Inconsistent {
+    fn session(&self) -> &Session {
+        &self.0
+    }
+
+    fn size(&self) -> Result<(u64, u64), Error> {
+        Ok((3, 3))
+    }
+
+    fn multiply(&self, x: &Array) -> Result<Array, Error> {
+        Ok(x.clone())
+    }
+
+    fn product(&self, _: Orientation) -> Result<Product<'_>, Error> {
+        Ok(Product::of_function((3, 2), |x| Ok(x.to_vec())))
+    }
+}
+
+#[test]
+fn products_of_other_sizes_are_errors() {
+    let session = Session::default();
+    let operator = Inconsistent(session.clone());
+    let b = session.ones([3], Prim::F64);
+    let error = cg(&operator, &b, exact()).err().unwrap().to_string();
+    assert_eq!(error, "`LinearOperator` takes a product of shape [3, 3], found shape [3, 2]");
+    let mut product = operator.product(Orientation::Plain).unwrap();
+    assert!(product.run(vec![1.0; 3]).is_err() && product.run(vec![1.0; 2]).is_err());
+    let matrix = session.ones([3, 2], Prim::F64);
+    assert!(matrix.product(Orientation::Plain).unwrap().run(vec![1.0; 3]).is_err());
+    let inverse = redpoll::linalg::iterative::jacobi(&session.eye(2, 2, 0, Prim::F64)).unwrap();
+    assert!(inverse.product(Orientation::Plain).unwrap().run(vec![1.0; 3]).is_err());
+    assert!(inverse.multiply(&b).is_err());
 }

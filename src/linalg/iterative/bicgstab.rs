@@ -3,6 +3,7 @@
 use super::arithmetic::{axpy, dot, xpay};
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
+use super::product::Vector;
 use super::system::{Iterate, System};
 use crate::array::Array;
 use crate::error::Error;
@@ -38,7 +39,7 @@ pub fn bicgstab(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -
     let shadow = system.r.clone();
     let shadow_norm = system.r_norm;
     let mut p = vec![0.0; n];
-    let mut v: Option<super::product::Vector> = None;
+    let mut v: Option<Vector> = None;
     let (mut last_rho, mut alpha, mut omega) = (1.0, 1.0, 1.0);
     let mut rho = shadow_norm.powi(2);
     loop {
@@ -57,7 +58,7 @@ pub fn bicgstab(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -
             xpay(at.of(r), if last_v.is_some() { beta } else { 0.0 }, p);
             []
         });
-        let mut p_hat = system.precondition(&mut p)?.map(super::product::Vector::into_vec);
+        let mut p_hat = system.precondition(&mut p)?.map(Vector::into_vec);
         let current = system.a.times(p_hat.as_mut().unwrap_or(&mut p))?;
         let projection = system.finite(sweeper.dot(&shadow, &current))?;
         if projection == 0.0 {
@@ -79,7 +80,7 @@ pub fn bicgstab(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -
             let stopped = system.count_iteration(Iterate::Formed);
             return system.solution(stopped.unwrap_or(Termination::Converged));
         }
-        let mut s_hat = system.precondition_residual()?.map(super::product::Vector::into_vec);
+        let mut s_hat = system.precondition_residual()?.map(Vector::into_vec);
         let t = match &mut s_hat {
             Some(s_hat) => system.a.times(s_hat)?,
             None => system.a.times(&mut system.r)?,

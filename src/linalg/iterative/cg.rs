@@ -39,8 +39,8 @@ pub fn cg(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> Resu
         }
         let z = system.precondition_residual()?;
         let r = &system.r;
+        let rho = z.as_ref().map_or(system.r_norm.powi(2), |z| sweeper.dot(r, z));
         let z = z.as_deref().unwrap_or(r);
-        let rho = if z.as_ptr() == r.as_ptr() { system.r_norm.powi(2) } else { sweeper.dot(r, z) };
         let beta = if system.iterations == 0 { 0.0 } else { rho / last_rho };
         let [] = sweeper.sweep(n, [&mut p], |at, [p]| {
             xpay(at.of(z), beta, p);

@@ -5,7 +5,7 @@ use super::error::SolverError;
 use super::lanczos::{Lanczos, ORTHOGONAL, RitzPairs, Which};
 use super::operator::{FunctionOperator, LinearOperator, Orientation, as_real};
 use super::product::{Product, tensor_of, vector_type};
-use super::system::{array_of, check_tolerance, finite, square, vector_of};
+use super::system::{array_of, check_tolerance, finite, product_of, square, vector_of};
 use crate::array::Array;
 use crate::error::Error;
 use crate::linalg::sparse_lu;
@@ -32,8 +32,8 @@ pub struct EigenOptions<'a> {
 }
 
 /// A shift `sigma`. The eigenvalues `1 / (lambda - sigma)` of the inverse of `A - sigma I` take the
-/// place of the eigenvalues `lambda` in the choice of the wanted ones, so those of largest magnitude
-/// are the ones nearest to the shift.
+/// place of the eigenvalues `lambda` in the choice of the wanted ones, so those of largest
+/// magnitude are the ones nearest to the shift.
 pub struct Shift<'a> {
     /// The shift.
     pub sigma: f64,
@@ -71,10 +71,9 @@ pub struct Eigenpairs {
 /// method (Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
 /// 2000).
 ///
-/// Eigenvalues far from the others converge fast; those amid many others, such as the smallest ones
-/// of a Laplacian, need a [`Shift`]:
-/// `Some(Shift { sigma: 0.0, inverse: None })`. As in every Lanczos method, some copies of a multiple
-/// eigenvalue may be missing if `tol` is large.
+/// Eigenvalues far from the others converge fast. Eigenvalues amid many others, such as the smallest
+/// ones of a Laplacian, need a shift: `Some(Shift { sigma: 0.0, inverse: None })`. As in every
+/// Lanczos method, some copies of a multiple eigenvalue may be missing if `tol` is large.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{EigenOptions, Which, eigsh};
@@ -89,14 +88,14 @@ pub struct Eigenpairs {
 ///
 /// # Errors
 /// Fails if the operator is not square, `k` or the subspace is out of range, a vector or a product
-/// is not finite, values have not converged in the allowed restarts, or the shifted matrix cannot be
-/// factorized.
+/// is not finite, values have not converged in the allowed restarts, or the shifted matrix cannot
+/// be factorized.
 pub fn eigsh(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Result<Eigenpairs, Error> {
     let n = square(NAME, a)?;
     let session = a.session();
     let factorized;
     let mut product = match &options.shift {
-        None => a.product(Orientation::Plain)?,
+        None => product_of(a, Orientation::Plain)?,
         Some(Shift { sigma, inverse: Some(inverse) }) => {
             finite(NAME, "the shift", *sigma)?;
             if inverse.size()? != (n, n) {
@@ -104,7 +103,7 @@ pub fn eigsh(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resu
                 let expected = format!("an inverse of shape [{n}, {n}]");
                 return Err(SolverError::Shape { function: NAME, expected, shape: vec![rows, columns] }.into());
             }
-            inverse.product(Orientation::Plain)?
+            product_of(*inverse, Orientation::Plain)?
         }
         Some(Shift { sigma, inverse: None }) => {
             finite(NAME, "the shift", *sigma)?;
@@ -175,7 +174,7 @@ pub fn svds(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resul
     } else {
         (Orientation::Plain, Orientation::Transposed)
     };
-    let (mut forward, mut back) = (a.product(first)?, a.product(second)?);
+    let (mut forward, mut back) = (product_of(a, first)?, product_of(a, second)?);
     let mut squared = Product::chain(&mut forward, &mut back);
     // The eigenvalues are squares, so magnitudes are values.
     let size = (rows.min(columns_count), k);

@@ -1,8 +1,10 @@
 //! The generalized minimal residual method.
 
 use super::arithmetic::{axpy, dot};
+use super::error::SolverError;
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
+use super::product::Vector;
 use super::system::{Iterate, System};
 use crate::array::Array;
 use crate::error::Error;
@@ -39,7 +41,7 @@ pub fn gmres(a: &dyn LinearOperator, b: &Array, restart: u64, options: SolverOpt
     let mut system = System::new("gmres", (a, b), options)?;
     if restart == 0 {
         let (parameter, expected) = ("restart", "at least 1");
-        return Err(super::SolverError::Parameter { function: "gmres", parameter, expected, found: 0.0 }.into());
+        return Err(SolverError::Parameter { function: "gmres", parameter, expected, found: 0.0 }.into());
     }
     let restart = restart.min(system.len() as u64) as usize;
     let mut basis: Vec<Vec<f64>> = Vec::new();
@@ -70,7 +72,7 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
     let mut projected = Projected { columns: Vec::new(), rotations: Vec::new(), right: vec![system.r_norm] };
     let mut end = None;
     for j in 0..restart {
-        let mut z = system.precondition(&mut basis[j])?.map(super::product::Vector::into_vec);
+        let mut z = system.precondition(&mut basis[j])?.map(Vector::into_vec);
         let product = system.a.times(z.as_mut().unwrap_or(&mut basis[j]))?;
         reuse(basis, j + 1, &product);
         drop(product);
@@ -107,7 +109,7 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
         []
     });
     // The correction of the residual is the residual minus the product, computed from scratch.
-    let product = system.a.times(&mut z.map_or(correction, super::product::Vector::into_vec))?;
+    let product = system.a.times(&mut z.map_or(correction, Vector::into_vec))?;
     let [square] = sweeper.sweep(n, [&mut system.r], |at, [r]| {
         axpy(-1.0, at.of(&product), r);
         [dot(r, r)]

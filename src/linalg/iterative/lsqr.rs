@@ -1,9 +1,9 @@
 //! Least squares by LSQR.
 
-use super::arithmetic::{Sweeper, axpy, dot, xpay};
+use super::arithmetic::{Sweeper, axpy, dot, scale, xpay};
 use super::operator::{LinearOperator, Orientation};
 use super::options::{Callback, Iteration};
-use super::system::{array_of, check_cancelled, check_tolerance, finite, vector_of};
+use super::system::{array_of, check_cancelled, check_tolerance, finite, product_of, vector_of};
 use crate::array::Array;
 use crate::error::Error;
 
@@ -110,8 +110,8 @@ pub fn lsqr(a: &dyn LinearOperator, b: &Array, options: LsqrOptions<'_>) -> Resu
     let max_iterations = options.max_iterations.unwrap_or(columns.saturating_mul(2));
     let sweeper = Sweeper::of(a.session());
     let (m, n) = (rows as usize, columns as usize);
-    let mut plain = a.product(Orientation::Plain)?;
-    let mut transposed = a.product(Orientation::Transposed)?;
+    let mut plain = product_of(a, Orientation::Plain)?;
+    let mut transposed = product_of(a, Orientation::Transposed)?;
     // The names of numbers are those of the authors' program.
     let (mut u, mut v, mut alfa) = (vector_of(NAME, b, rows)?, vec![0.0; n], 0.0);
     let b_norm = finite(NAME, "the right side", sweeper.norm(&u))?;
@@ -194,7 +194,7 @@ pub fn lsqr(a: &dyn LinearOperator, b: &Array, options: LsqrOptions<'_>) -> Resu
         let [w_square] = sweeper.sweep(n, [&mut x, &mut w, &mut v], |_, [x, w, v]| {
             let w_square = dot(w, w);
             axpy(phi / rho, w, x);
-            super::arithmetic::scale(v_factor, v);
+            scale(v_factor, v);
             xpay(v, -theta / rho, w);
             [w_square]
         });

@@ -3,6 +3,7 @@
 use super::arithmetic::{axpy, dot, scale};
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
+use super::product::Vector;
 use super::system::{Iterate, System};
 use crate::array::Array;
 use crate::error::Error;
@@ -38,7 +39,7 @@ pub fn minres(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> 
     // Only `atol` is compared with the norm of the residual alone.
     system.tolerance = atol;
     // The names of vectors and numbers are those of the authors' program.
-    let mut y = system.precondition_residual()?.map_or_else(|| system.r.clone(), super::product::Vector::into_vec);
+    let mut y = system.precondition_residual()?.map_or_else(|| system.r.clone(), Vector::into_vec);
     let beta1 = system.finite(sweeper.dot(&system.r, &y))?;
     if beta1 < 0.0 {
         return system.solution(Termination::Indefinite);

@@ -70,7 +70,7 @@ pub trait LinearOperator {
     /// The errors of [`LinearOperator::size`].
     fn product(&self, orientation: Orientation) -> Result<Product<'_>, Error> {
         let (rows, columns) = self.size()?;
-        let rows = if orientation == Orientation::Plain { rows } else { columns };
+        let (rows, columns) = if orientation == Orientation::Plain { (rows, columns) } else { (columns, rows) };
         let run = move |x: &Array| {
             let y = match orientation {
                 Orientation::Plain => self.multiply(x)?,
@@ -78,7 +78,7 @@ pub trait LinearOperator {
             };
             vector_values(&y, rows)
         };
-        Ok(Product::of_arrays(self.session(), run))
+        Ok(Product::of_arrays(self.session(), (rows, columns), run))
     }
 }
 

@@ -229,6 +229,6 @@ impl LinearOperator for Preconditioner {
         if orientation == Orientation::Transposed && matches!(self.kind, Kind::Lu { .. }) {
             return Err(SolverError::NoTranspose.into());
         }
-        Ok(Product::of_function(|r| Ok(self.solve(r))))
+        Ok(Product::of_function(self.size()?, |r| Ok(self.solve(r))))
     }
 }

@@ -40,58 +40,82 @@ impl Vector {
 type Run<'a> = Box<dyn FnMut(&mut Vec<f64>) -> Result<Vector, Error> + 'a>;
 
 /// A product of a linear operator with vectors, prepared for many runs.
-pub struct Product<'a>(Run<'a>);
+pub struct Product<'a> {
+    /// The numbers of rows and columns.
+    size: (u64, u64),
+    run: Run<'a>,
+}
 
 impl<'a> Product<'a> {
-    /// Returns a product from a function of the values of vectors.
+    /// Returns a product from a function of the values of vectors. `size` has the numbers of rows and
+    /// columns, which are the numbers of values that the function returns and takes.
     ///
     /// ```
     /// use redpoll::linalg::iterative::Product;
     ///
-    /// let mut negation = Product::of_function(|x| Ok(x.iter().map(|x| -x).collect()));
+    /// let mut negation = Product::of_function((2, 2), |x| Ok(x.iter().map(|x| -x).collect()));
     /// assert_eq!(negation.run(vec![1.0, 2.0])?, [-1.0, -2.0]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
-    pub fn of_function(mut function: impl FnMut(&[f64]) -> Result<Vec<f64>, Error> + 'a) -> Product<'a> {
-        Product(Box::new(move |x| Ok(Vector::Owned(function(x)?))))
+    pub fn of_function(
+        size: (u64, u64),
+        mut function: impl FnMut(&[f64]) -> Result<Vec<f64>, Error> + 'a,
+    ) -> Product<'a> {
+        Product { size, run: Box::new(move |x| Ok(Vector::Owned(function(x)?))) }
     }
 
     /// Returns the product with a vector.
     ///
     /// # Errors
-    /// Fails if the product cannot be computed.
+    /// Fails if the vector has another length than the operator has columns, or the product cannot
+    /// be computed.
     pub fn run(&mut self, mut x: Vec<f64>) -> Result<Vec<f64>, Error> {
-        Ok((self.0)(&mut x)?.into_vec())
+        Ok(self.times(&mut x)?.into_vec())
+    }
+
+    /// Returns the numbers of rows and columns.
+    pub(super) fn size(&self) -> (u64, u64) {
+        self.size
     }
 
     /// Returns the product with a vector, which is unchanged afterwards.
     pub(super) fn times(&mut self, x: &mut Vec<f64>) -> Result<Vector, Error> {
-        (self.0)(x)
+        let (rows, columns) = self.size;
+        if x.len() as u64 != columns {
+            let expected = format!("a vector of shape [{columns}]");
+            return Err(SolverError::Shape { function: "Product", expected, shape: vec![x.len() as u64] }.into());
+        }
+        let y = (self.run)(x)?;
+        if y.len() as u64 != rows {
+            return Err(SolverError::ProductShape { rows, shape: vec![y.len() as u64] }.into());
+        }
+        Ok(y)
     }
 
     /// Returns a product from a function of arrays.
     pub(super) fn of_arrays(
         session: &Session,
+        size: (u64, u64),
         mut function: impl FnMut(&Array) -> Result<Vector, Error> + 'a,
     ) -> Product<'a> {
-        let session = session.clone();
-        Product(Box::new(move |x| {
-            let shape = vec![x.len() as u64];
-            lend(x, &vector_type(shape), |tensor| function(&session.array(tensor)))
-        }))
+        let (session, ty) = (session.clone(), vector_type(vec![size.1]));
+        Product { size, run: Box::new(move |x| lend(x, &ty, |tensor| function(&session.array(tensor)))) }
     }
 
     /// Returns the product with one operator after the other.
     pub(super) fn chain<'b: 'a>(first: &'a mut Product<'b>, second: &'a mut Product<'b>) -> Product<'a> {
-        Product(Box::new(|x| {
+        let size = (second.size.0, first.size.1);
+        let run = Box::new(|x: &mut Vec<f64>| {
             let mut between = first.times(x)?.into_vec();
             second.times(&mut between)
-        }))
+        });
+        Product { size, run }
     }
 
-    /// Returns the product of a matrix.
+    /// Returns the product of a matrix with vectors.
     pub(super) fn of_matrix(mut matrix: MatrixProduct) -> Product<'a> {
-        Product(Box::new(move |x| matrix.run(x)))
+        let size = (matrix.len as u64, matrix.ty.shape[0]);
+        Product { size, run: Box::new(move |x| matrix.run(x)) }
     }
 }
 

@@ -48,7 +48,7 @@ impl<'a> System<'a> {
                 let expected = format!("a preconditioner of shape [{n}, {n}]");
                 return Err(SolverError::Shape { function: solver, expected, shape: vec![rows, columns] }.into());
             }
-            m = Some(preconditioner.product(Orientation::Plain)?);
+            m = Some(product_of(preconditioner, Orientation::Plain)?);
         }
         let sweeper = Sweeper::of(a.session());
         let mut r = vector_of(solver, b, n)?;
@@ -57,7 +57,7 @@ impl<'a> System<'a> {
             Some(x0) if b_norm > 0.0 => vector_of(solver, x0, n)?,
             _ => vec![0.0; n as usize],
         };
-        let mut a_product = a.product(Orientation::Plain)?;
+        let mut a_product = product_of(a, Orientation::Plain)?;
         let mut r_norm = b_norm;
         if options.x0.is_some() && b_norm > 0.0 {
             finite(solver, "the first guess", sweeper.norm(&x))?;
@@ -140,6 +140,19 @@ pub(super) enum Iterate {
     Formed,
     /// The solution is formed by a later iteration.
     Pending,
+}
+
+/// Returns the product of an operator, which must have the size of the operator.
+pub(super) fn product_of(a: &dyn LinearOperator, orientation: Orientation) -> Result<Product<'_>, Error> {
+    let (rows, columns) = a.size()?;
+    let size = if orientation == Orientation::Plain { (rows, columns) } else { (columns, rows) };
+    let product = a.product(orientation)?;
+    if product.size() != size {
+        let (rows, columns) = product.size();
+        let expected = format!("a product of shape [{}, {}]", size.0, size.1);
+        return Err(SolverError::Shape { function: "LinearOperator", expected, shape: vec![rows, columns] }.into());
+    }
+    Ok(product)
 }
 
 /// Returns the number of rows of a square operator.
