@@ -5,11 +5,15 @@ use super::batches::{Batch, for_each_matrix, zeros};
 use super::stack::{Broadcast, Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
-use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::lu::partial_pivoting::{factor, inverse, solve as triangles};
 use faer::perm::PermRef;
 use faer::{MatMut, MatRef, Par};
 use redpoll_storage::Tensor;
+
+/// Largest size of a matrix whose inverse is computed by the solution of a system. For larger ones,
+/// the product of the inverses of the factors takes less time.
+const SMALL: usize = 32;
 
 /// The sign and the logarithm of the absolute value of the determinant of each matrix.
 #[derive(Clone, Debug)]
@@ -42,7 +46,7 @@ fn solve_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor) -> Result<Tensor
     let [x] = for_each_matrix(
         context,
         &batch,
-        |par| Ok((Lu::new(FUNCTION, n, par)?, zeros::<T>(FUNCTION, size)?)),
+        |par| Ok((Lu::new(FUNCTION, n, columns, par)?, zeros::<T>(FUNCTION, size)?)),
         |(lu, workspace), k, [out]| {
             let (matrix, sides) = pairs.pair(k);
             lu.factorize(left.matrix(matrix));
@@ -51,7 +55,7 @@ fn solve_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor) -> Result<Tensor
             }
             let mut x = MatMut::from_column_major_slice_mut(workspace, n, columns);
             x.copy_from(right.matrix(sides));
-            lu.solve(x.as_mut())?;
+            lu.solve(x.as_mut());
             copy_rows(x.as_ref(), out);
             Ok(())
         },
@@ -111,14 +115,14 @@ fn inv_of<T: Real>(context: &Context, a: &Tensor) -> Result<Tensor, Error> {
     let [inverses] = for_each_matrix(
         context,
         &batch,
-        |par| Ok((Lu::new(FUNCTION, n, par)?, zeros::<T>(FUNCTION, n * n)?)),
+        |par| Ok((Lu::new(FUNCTION, n, n, par)?, zeros::<T>(FUNCTION, n * n)?)),
         |(lu, workspace), k, [out]| {
             lu.factorize(stack.matrix(k));
             if lu.first_zero_pivot() {
                 return Err(Error::Singular { function: FUNCTION, batch: stack.index(k) });
             }
             let mut inverse = MatMut::from_column_major_slice_mut(workspace, n, n);
-            lu.invert(inverse.as_mut())?;
+            lu.invert(inverse.as_mut());
             copy_rows(inverse.as_ref(), out);
             Ok(())
         },
@@ -198,7 +202,7 @@ fn of_pivots<T: Real, const N: usize>(
     let outputs = for_each_matrix(
         context,
         &batch,
-        |par| Lu::new(function, n, par),
+        |par| Lu::new(function, n, 0, par),
         |lu, k, out| {
             let transpositions = lu.factorize(stack.matrix(k));
             let sign = if transpositions.is_multiple_of(2) { 1.0 } else { -1.0 };
@@ -212,7 +216,6 @@ fn of_pivots<T: Real, const N: usize>(
 
 /// The factors of a matrix, and the memory in which they are computed.
 struct Lu<T> {
-    function: &'static str,
     n: usize,
     par: Par,
     /// The factors in one matrix, column by column; the diagonal of `L` is 1 and not stored.
@@ -223,11 +226,16 @@ struct Lu<T> {
 }
 
 impl<T: Real> Lu<T> {
-    fn new(function: &'static str, n: usize, par: Par) -> Result<Lu<T>, Error> {
-        let scratch = factor::lu_in_place_scratch::<usize, T>(n, n, par, Default::default());
+    /// Makes memory for matrices of size `n` and this many right sides.
+    fn new(function: &'static str, n: usize, right_sides: usize, par: Par) -> Result<Lu<T>, Error> {
+        let scratch = StackReq::any_of(&[
+            factor::lu_in_place_scratch::<usize, T>(n, n, par, Default::default()),
+            triangles::solve_in_place_scratch::<usize, T>(n, right_sides, par),
+            if right_sides == n { inverse::inverse_scratch::<usize, T>(n, par) } else { StackReq::EMPTY },
+        ]);
         let buffer = buffer(function, scratch)?;
         let factors = zeros(function, n * n)?;
-        Ok(Lu { function, n, par, factors, permutation: vec![0; n], inverse_permutation: vec![0; n], buffer })
+        Ok(Lu { n, par, factors, permutation: vec![0; n], inverse_permutation: vec![0; n], buffer })
     }
 
     /// Factorizes a matrix, and returns the number of exchanges of two rows.
@@ -249,10 +257,6 @@ impl<T: Real> Lu<T> {
         MatRef::from_column_major_slice(&self.factors, self.n, self.n)
     }
 
-    fn permutation(&self) -> PermRef<'_, usize> {
-        PermRef::new_checked(&self.permutation, &self.inverse_permutation, self.n)
-    }
-
     /// Returns whether a pivot is zero. The pivots after a zero pivot have no meaning, because the
     /// factorization divides by each pivot. Pivots that are NaN come from the matrix.
     fn first_zero_pivot(&self) -> bool {
@@ -261,24 +265,29 @@ impl<T: Real> Lu<T> {
         pivots.find(|pivot| *pivot == 0.0 || pivot.is_nan()) == Some(0.0)
     }
 
-    fn solve(&self, x: MatMut<'_, T>) -> Result<(), Error> {
-        let scratch = triangles::solve_in_place_scratch::<usize, T>(self.n, x.ncols(), self.par);
-        let mut buffer = buffer(self.function, scratch)?;
-        let lu = self.factors();
-        triangles::solve_in_place(lu, lu, self.permutation(), x, self.par, MemStack::new(&mut buffer));
-        Ok(())
+    /// Replaces right sides by solutions. There are at most as many right sides as the memory was
+    /// made for.
+    fn solve(&mut self, x: MatMut<'_, T>) {
+        let lu = MatRef::from_column_major_slice(&self.factors, self.n, self.n);
+        let order = PermRef::new_checked(&self.permutation, &self.inverse_permutation, self.n);
+        triangles::solve_in_place(lu, lu, order, x, self.par, MemStack::new(&mut self.buffer));
     }
 
-    fn invert(&self, out: MatMut<'_, T>) -> Result<(), Error> {
-        let scratch = inverse::inverse_scratch::<usize, T>(self.n, self.par);
-        let mut buffer = buffer(self.function, scratch)?;
-        let lu = self.factors();
-        inverse::inverse(out, lu, lu, self.permutation(), self.par, MemStack::new(&mut buffer));
-        Ok(())
+    /// Writes the inverse.
+    fn invert(&mut self, out: MatMut<'_, T>) {
+        let mut out = out;
+        if self.n <= SMALL {
+            out.fill(T::rounded(0.0));
+            (0..self.n).for_each(|i| out[(i, i)] = T::rounded(1.0));
+            return self.solve(out);
+        }
+        let lu = MatRef::from_column_major_slice(&self.factors, self.n, self.n);
+        let order = PermRef::new_checked(&self.permutation, &self.inverse_permutation, self.n);
+        inverse::inverse(out, lu, lu, order, self.par, MemStack::new(&mut self.buffer));
     }
 }
 
 /// Returns memory for the temporaries of faer.
-pub(crate) fn buffer(function: &'static str, scratch: faer::dyn_stack::StackReq) -> Result<MemBuffer, Error> {
+pub(crate) fn buffer(function: &'static str, scratch: StackReq) -> Result<MemBuffer, Error> {
     MemBuffer::try_new(scratch).map_err(|_| Error::TooLarge { function })
 }
