@@ -36,7 +36,7 @@ fn tall_systems_agree_with_normal_equations() {
     }
 }
 
-/// Of the solutions of a wide system, the shortest one is found: `A^T (A A^T)^-1 b`.
+/// The shortest of the solutions of a wide system is found: `A^T (A A^T)^-1 b`.
 #[test]
 fn wide_systems_have_the_shortest_solution() {
     let session = Session::default();

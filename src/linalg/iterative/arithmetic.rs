@@ -118,9 +118,9 @@ impl Sweeper {
         });
     }
 
-    /// Makes `w` orthogonal to the orthonormal vectors of a basis, so that the cosines of angles are
-    /// about `tolerance` at most, unless `w` is in the span of the basis. Returns the coefficients
-    /// that were subtracted, and the norm of `w` before and after.
+    /// Makes `w` orthogonal to the orthonormal vectors of a basis, so that the cosines of angles
+    /// are about `tolerance` at most, unless `w` is in the span of the basis. Returns the
+    /// coefficients that were subtracted, and the norm of `w` before and after.
     ///
     /// Classical Gram-Schmidt (Daniel, Gragg, Kaufman and Stewart, "Reorthogonalization and Stable
     /// Algorithms for Updating the Gram-Schmidt QR Factorization", 1976). A pass subtracts the

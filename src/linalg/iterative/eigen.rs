@@ -71,9 +71,9 @@ pub struct Eigenpairs {
 /// method (Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
 /// 2000).
 ///
-/// Eigenvalues far from the others converge fast. Eigenvalues amid many others, such as the smallest
-/// ones of a Laplacian, need a shift: `Some(Shift { sigma: 0.0, inverse: None })`. As in every
-/// Lanczos method, some copies of a multiple eigenvalue may be missing if `tol` is large.
+/// Eigenvalues far from the others converge fast. Eigenvalues amid many others, such as the
+/// smallest ones of a Laplacian, need a shift: `Some(Shift { sigma: 0.0, inverse: None })`. As in
+/// every Lanczos method, some copies of a multiple eigenvalue may be missing if `tol` is large.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{EigenOptions, Which, eigsh};

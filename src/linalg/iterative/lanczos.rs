@@ -101,8 +101,8 @@ impl Lanczos {
                 basis.truncate(j + 1);
                 basis.push(next.into_vec());
                 let (before, after) = basis.split_at_mut(j + 1);
-                // The recurrence leaves a vector that is orthogonal up to rounding, so that mostly no
-                // further pass is needed.
+                // The recurrence leaves a vector that is orthogonal up to rounding, so that no
+                // further pass is needed as a rule.
                 let diagonal = three_terms(&sweeper, before, &mut after[0], (j > kept).then_some(beta));
                 let made = sweeper.orthogonalize(before, &mut after[0], ORTHOGONAL);
                 finite(self.function, "a product", made.before)?;

@@ -47,8 +47,8 @@ pub struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// Returns a product from a function of the values of vectors. `size` has the numbers of rows and
-    /// columns, which are the numbers of values that the function returns and takes.
+    /// Returns a product from a function of the values of vectors. `size` has the numbers of rows
+    /// and columns, which are the numbers of values that the function returns and takes.
     ///
     /// ```
     /// use redpoll::linalg::iterative::Product;
