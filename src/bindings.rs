@@ -49,6 +49,12 @@ impl Bindings {
         self.0.insert(table.into(), tensor);
     }
 
+    /// Removes the tensor of the given name.
+    #[cfg(feature = "linalg")]
+    pub(crate) fn remove(&mut self, table: &str) {
+        self.0.remove(table);
+    }
+
     /// Returns the tensor of the given name.
     ///
     /// ```

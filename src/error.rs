@@ -111,6 +111,15 @@ pub enum Error {
     /// A graph algorithm does not accept an input. The fault is the caller's.
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),
+    /// A function of linear algebra failed. The cause says whose fault it is.
+    #[cfg(feature = "linalg")]
+    #[error(transparent)]
+    Linalg(crate::linalg::LinalgError),
+    /// An iterative solver does not accept an input, or an eigenvalue solver does not converge. The
+    /// cause says whose fault it is.
+    #[cfg(feature = "linalg")]
+    #[error(transparent)]
+    Solver(#[from] crate::linalg::iterative::SolverError),
     /// Values were requested in a type other than their dtype. The fault is the caller's.
     #[error(
         "the values have dtype {dtype}, but {requested} was requested; cast the array first: `astype(Prim::{requested:?})`"

@@ -67,6 +67,8 @@ mod executable;
 mod explain;
 mod flow;
 pub mod graph;
+#[cfg(feature = "linalg")]
+pub mod linalg;
 mod notes;
 pub mod prelude;
 mod prepare;

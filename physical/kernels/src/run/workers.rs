@@ -98,7 +98,7 @@ impl Workers {
     /// # Errors
     /// The error of the first failed item, in order. Once an item fails, threads take no further
     /// items.
-    pub(crate) fn for_each<T: Send>(
+    pub fn for_each<T: Send>(
         &self,
         items: impl IntoIterator<Item = T>,
         work: impl Fn(T) -> Result<(), Error> + Sync,

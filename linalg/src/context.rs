@@ -1,0 +1,112 @@
+//! The threads, the memory and the cancel flag of a computation.
+
+use crate::Error;
+use faer::Par;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use redpoll_storage::{Account, MemoryBudget, Status};
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The number of floating-point operations from which on threads share a computation. A smaller
+/// computation stays on the caller's thread.
+const SHARED: f64 = 1e7;
+
+/// The number of parts into which faer divides a shared computation. Rounding errors depend on the
+/// parts, so their number does not depend on the number of threads.
+const PARTS: usize = 16;
+
+/// The limits of a computation.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The number of threads.
+    pub threads: NonZero<usize>,
+    /// The budget to which copies, workspaces and results are charged. The factors of sparse
+    /// matrices are charged where their size is known in advance.
+    pub memory: Arc<MemoryBudget>,
+    /// A flag that stops the computation before the next matrix of a stack.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl Default for Context {
+    /// Returns a context with one thread and without a memory limit.
+    fn default() -> Context {
+        let memory = Arc::new(MemoryBudget::new(isize::MAX as usize));
+        Context { threads: NonZero::<usize>::MIN, memory, cancel: Arc::default() }
+    }
+}
+
+impl Context {
+    /// Runs work of about this many floating-point operations with the parallelism for faer. The
+    /// result does not depend on the number of threads.
+    pub(crate) fn run<R: Send>(&self, operations: f64, work: impl FnOnce(Par) -> R + Send) -> R {
+        match if is_shared(operations) { pool_of(self.threads) } else { None } {
+            Some(pool) => pool.install(|| work(Par::rayon(PARTS))),
+            None => work(Par::Seq),
+        }
+    }
+
+    /// Runs work of the high-level functions of faer, which divide it by the number of threads of
+    /// the current pool. A pool of one thread makes the result independent of the number of
+    /// threads.
+    pub(crate) fn run_on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+        match pool_of(NonZero::<usize>::MIN) {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// Returns the threads; `None` for one thread, or if the system cannot start threads.
+    pub(crate) fn pool(&self) -> Option<Arc<ThreadPool>> {
+        if self.threads.get() > 1 { pool_of(self.threads) } else { None }
+    }
+
+    /// Fails if the caller has cancelled the computation.
+    pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
+        match self.cancel.load(Ordering::Relaxed) {
+            true => Err(redpoll_storage::Error::Stopped(Status::Cancelled).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Charges a workspace of this many elements of type `T` until the reservation is dropped.
+    pub(crate) fn reserve<T>(&self, elements: usize) -> Result<Reservation, Error> {
+        let bytes = elements.saturating_mul(size_of::<T>());
+        if !self.memory.charge(bytes) {
+            return Err(redpoll_storage::Error::Stopped(Status::OutOfMemory).into());
+        }
+        Ok(Reservation { bytes, memory: self.memory.clone() })
+    }
+}
+
+/// Returns whether threads share a computation of this many floating-point operations.
+pub(crate) fn is_shared(operations: f64) -> bool {
+    operations >= SHARED
+}
+
+/// Bytes that are charged to a budget until the reservation is dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    bytes: usize,
+    memory: Arc<MemoryBudget>,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.memory.release(self.bytes);
+    }
+}
+
+/// Returns the pool of this many threads, which all computations of the process share.
+fn pool_of(threads: NonZero<usize>) -> Option<Arc<ThreadPool>> {
+    static POOLS: Mutex<BTreeMap<NonZero<usize>, Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pool) = pools.get(&threads) {
+        return Some(pool.clone());
+    }
+    let name = |k| format!("redpoll-linalg-{k}");
+    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads.get()).thread_name(name).build().ok()?);
+    pools.insert(threads, pool.clone());
+    Some(pool)
+}

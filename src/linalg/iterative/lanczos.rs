@@ -1,0 +1,232 @@
+//! The thick-restart Lanczos method for a few eigenvalues of a symmetric operator.
+//!
+//! Source: Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
+//! 2000. New vectors are made orthogonal to the whole basis.
+
+use super::arithmetic::{Sweeper, axpy, dot};
+use super::error::SolverError;
+use super::product::Product;
+use super::system::{check_cancelled, finite};
+use crate::error::Error;
+use crate::session::Session;
+use faer::{Mat, Side};
+use std::cmp::Ordering;
+
+/// The greatest cosine between vectors of a basis. Eigenvalues are insensitive to cosines up to the
+/// square root of the precision of floats (Simon, "Analysis of the Symmetric Lanczos Algorithm with
+/// Reorthogonalization Methods", 1984).
+pub(super) const ORTHOGONAL: f64 = 1e-13;
+
+/// The eigenvalues that a solver looks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// Those of largest absolute value.
+    LargestMagnitude,
+    /// Those of smallest absolute value.
+    SmallestMagnitude,
+    /// The largest ones.
+    LargestAlgebraic,
+    /// The smallest ones.
+    SmallestAlgebraic,
+    /// Half of them from each end; one more from the upper end if their number is odd.
+    BothEnds,
+}
+
+/// The parameters of an iteration.
+pub(super) struct Lanczos {
+    pub(super) function: &'static str,
+    /// The number of eigenvalues.
+    pub(super) count: usize,
+    pub(super) which: Which,
+    /// The relative tolerance of eigenvalues; 0 is the precision of floats.
+    pub(super) tolerance: f64,
+    pub(super) max_restarts: u64,
+    /// The dimension of the subspace, at least `count` and at most the number of rows.
+    pub(super) subspace: usize,
+}
+
+/// Eigenvalues in ascending order, with their vectors.
+pub(super) struct RitzPairs {
+    pub(super) values: Vec<f64>,
+    pub(super) vectors: Vec<Vec<f64>>,
+    pub(super) products: u64,
+    pub(super) restarts: u64,
+}
+
+/// Subtracts from `w`, the product with the last vector of the basis, its components along that
+/// vector and the one before, of which the second is known. Returns the first one.
+fn three_terms(sweeper: &Sweeper, basis: &[Vec<f64>], w: &mut [f64], known: Option<f64>) -> f64 {
+    let Some((last, others)) = basis.split_last() else { return 0.0 };
+    let [diagonal] = sweeper.sweep(w.len(), [&mut *w], |at, [w]| {
+        if let (Some(beta), Some(before)) = (known, others.last()) {
+            axpy(-beta, at.of(before), w);
+        }
+        [dot(at.of(last), w)]
+    });
+    let [] = sweeper.sweep(w.len(), [w], |at, [w]| {
+        axpy(-diagonal, at.of(last), w);
+        []
+    });
+    diagonal
+}
+
+/// The eigenvalues of the projected matrix, with its eigenvectors and the norms of the residuals.
+struct Projection {
+    values: Vec<f64>,
+    vectors: Vec<Vec<f64>>,
+    residuals: Vec<f64>,
+}
+
+impl Lanczos {
+    /// Runs the iteration from the vector `start`, which becomes the first vector of the basis
+    /// unless it is zero.
+    pub(super) fn run(
+        &self,
+        session: &Session,
+        product: &mut Product<'_>,
+        start: Vec<f64>,
+    ) -> Result<RitzPairs, Error> {
+        let sweeper = Sweeper::of(session);
+        let (n, m) = (start.len(), self.subspace);
+        let mut random = Random(1);
+        let mut basis = vec![start];
+        random.replace_if_dependent(&sweeper, &mut basis);
+        let mut projected = Mat::<f64>::zeros(m, m);
+        let (mut kept, mut beta, mut products) = (0, 0.0, 0);
+        for restarts in 0.. {
+            for j in kept..m {
+                check_cancelled(session)?;
+                let next = product.times(&mut basis[j])?;
+                products += 1;
+                basis.truncate(j + 1);
+                basis.push(next.into_vec());
+                let (before, after) = basis.split_at_mut(j + 1);
+                // The recurrence leaves a vector that is orthogonal up to rounding, so that no
+                // further pass is needed as a rule.
+                let diagonal = three_terms(&sweeper, before, &mut after[0], (j > kept).then_some(beta));
+                let made = sweeper.orthogonalize(before, &mut after[0], ORTHOGONAL);
+                finite(self.function, "a product", made.before)?;
+                projected[(j, j)] = diagonal + made.coefficients[j];
+                beta = made.after;
+                if beta <= f64::EPSILON * made.before.max(projected.norm_max()) {
+                    beta = 0.0;
+                    after[0].fill(0.0);
+                } else {
+                    sweeper.scale(1.0 / beta, &mut after[0]);
+                }
+                if beta == 0.0 && j + 1 < n {
+                    random.replace_if_dependent(&sweeper, &mut basis);
+                }
+                if j + 1 < m {
+                    projected[(j + 1, j)] = beta;
+                    projected[(j, j + 1)] = beta;
+                }
+            }
+            let Projection { values, vectors, residuals } = self.project(&projected, beta)?;
+            let order = self.order(&values);
+            let threshold =
+                |i: usize| self.tolerance.max(f64::EPSILON) * values[i].abs().max(f64::EPSILON.powf(2.0 / 3.0));
+            let converged = order[..self.count].iter().filter(|i| residuals[**i] <= threshold(**i)).count();
+            if converged == self.count {
+                let mut chosen = order[..self.count].to_vec();
+                chosen.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+                basis.truncate(m);
+                let combinations: Vec<Vec<f64>> = chosen.iter().map(|i| vectors[*i].clone()).collect();
+                sweeper.combine(&mut basis, &combinations);
+                basis.truncate(self.count);
+                let values = chosen.iter().map(|i| values[*i]).collect();
+                return Ok(RitzPairs { values, vectors: basis, products, restarts });
+            }
+            if restarts == self.max_restarts {
+                let (converged, requested) = (converged as u64, self.count as u64);
+                let function = self.function;
+                return Err(SolverError::NotConverged { function, converged, requested, restarts }.into());
+            }
+            // A vector more for each that has converged keeps the others converging, as in ARPACK.
+            kept = match self.count + converged.min((m - self.count) / 2) {
+                1 if m >= 6 => m / 2,
+                kept => kept.min(m - 1),
+            };
+            let next = basis.pop().expect("the basis has a vector more than the subspace");
+            let combinations: Vec<Vec<f64>> = order[..kept].iter().map(|i| vectors[*i].clone()).collect();
+            sweeper.combine(&mut basis, &combinations);
+            basis.truncate(kept);
+            basis.push(next);
+            projected.fill(0.0);
+            for (k, i) in order[..kept].iter().enumerate() {
+                projected[(k, k)] = values[*i];
+                let coupling = beta * vectors[*i][m - 1];
+                projected[(k, kept)] = coupling;
+                projected[(kept, k)] = coupling;
+            }
+        }
+        unreachable!("the loop ends at the limit of restarts")
+    }
+
+    fn project(&self, projected: &Mat<f64>, beta: f64) -> Result<Projection, Error> {
+        let m = projected.nrows();
+        let not_finite = |_| SolverError::NotFinite { function: self.function, vector: "the projected matrix" };
+        let eigen = projected.self_adjoint_eigen(Side::Lower).map_err(not_finite)?;
+        let (u, s) = (eigen.U(), eigen.S());
+        let vectors: Vec<Vec<f64>> = (0..m).map(|i| (0..m).map(|j| u[(j, i)]).collect()).collect();
+        let residuals = vectors.iter().map(|vector| (beta * vector[m - 1]).abs()).collect();
+        Ok(Projection { values: (0..m).map(|i| s[i]).collect(), vectors, residuals })
+    }
+
+    /// Returns the indices of eigenvalues, wanted ones first.
+    fn order(&self, values: &[f64]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        let by =
+            |key: &dyn Fn(f64) -> f64, a: usize, b: usize| -> Ordering { key(values[a]).total_cmp(&key(values[b])) };
+        match self.which {
+            Which::LargestMagnitude => order.sort_by(|a, b| by(&|v| -v.abs(), *a, *b)),
+            Which::SmallestMagnitude => order.sort_by(|a, b| by(&f64::abs, *a, *b)),
+            Which::LargestAlgebraic => order.sort_by(|a, b| by(&|v| -v, *a, *b)),
+            Which::SmallestAlgebraic => order.sort_by(|a, b| by(&|v| v, *a, *b)),
+            Which::BothEnds => {
+                order.sort_by(|a, b| by(&|v| -v, *a, *b));
+                let (mut high, mut low) = (0, order.len());
+                let sorted = order.clone();
+                for (k, slot) in order.iter_mut().enumerate() {
+                    if k % 2 == 0 {
+                        *slot = sorted[high];
+                        high += 1;
+                    } else {
+                        low -= 1;
+                        *slot = sorted[low];
+                    }
+                }
+            }
+        }
+        order
+    }
+}
+
+/// Random numbers of a fixed sequence (SplitMix64; Steele, Lea and Flood, "Fast Splittable
+/// Pseudorandom Number Generators", 2014), so that results repeat.
+struct Random(u64);
+
+impl Random {
+    /// Returns a number between -1 and 1.
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    /// Makes the last vector of a basis orthogonal to the others and of norm 1. If it depends on
+    /// the others, random vectors replace it.
+    fn replace_if_dependent(&mut self, sweeper: &Sweeper, basis: &mut [Vec<f64>]) {
+        let Some((last, others)) = basis.split_last_mut() else { return };
+        for attempt in 0..5 {
+            if attempt > 0 {
+                last.iter_mut().for_each(|x| *x = self.next());
+            }
+            let made = sweeper.orthogonalize(others, last, ORTHOGONAL);
+            if made.before > 0.0 && made.after > 1e-8 * made.before {
+                return sweeper.scale(1.0 / made.after, last);
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The minimal residual method.
+
+use super::arithmetic::{axpy, dot, scale};
+use super::operator::LinearOperator;
+use super::options::{Solution, SolverOptions, Termination};
+use super::product::Vector;
+use super::system::{Iterate, System};
+use crate::array::Array;
+use crate::error::Error;
+
+/// Solves `A x = b` for a symmetric matrix, which may be indefinite or singular, by the minimal
+/// residual method (Paige and Saunders, "Solution of Sparse Indefinite Systems of Linear
+/// Equations", 1975). The preconditioner must be symmetric and positive definite.
+///
+/// Like the authors' program, and unlike the other solvers, `rtol` is relative to
+/// `norm(A) * norm(x)`, where both norms are estimated. The iteration also ends if the residual is
+/// within `atol`, or if it is orthogonal to the range of the matrix to the tolerance `rtol`
+/// ([`Termination::LeastSquares`]). With a preconditioner, norms are those that it defines.
+///
+/// ```
+/// use redpoll::linalg::iterative::{SolverOptions, minres};
+///
+/// let session = redpoll::Session::default();
+/// let a = session.dense([2, 2], [1.0, 2.0, 2.0, 1.0]);
+/// let solution = minres(&a, &session.vector([5.0, 4.0]), SolverOptions::default())?;
+/// assert!(solution.converged());
+/// assert!((solution.x.get::<f64>([1])? - 2.0).abs() < 1e-4);
+/// # Ok::<(), redpoll::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of [`cg`](super::cg). A preconditioner that is not positive definite ends the
+/// iteration with [`Termination::Indefinite`].
+pub fn minres(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> Result<Solution, Error> {
+    const EPSILON: f64 = f64::EPSILON;
+    let atol = options.atol;
+    let mut system = System::new("minres", (a, b), options)?;
+    let (n, sweeper) = (system.len(), system.sweeper.clone());
+    // Only `atol` is compared with the norm of the residual alone.
+    system.tolerance = atol;
+    // The names of vectors and numbers are those of the authors' program.
+    let mut y = system.precondition_residual()?.map_or_else(|| system.r.clone(), Vector::into_vec);
+    let beta1 = system.finite(sweeper.dot(&system.r, &y))?;
+    if beta1 < 0.0 {
+        return system.solution(Termination::Indefinite);
+    }
+    let beta1 = beta1.sqrt();
+    if beta1 == 0.0 {
+        let end = if system.r_norm == 0.0 { Termination::Converged } else { Termination::Indefinite };
+        return system.solution(end);
+    }
+    system.r_norm = beta1;
+    let mut r1: Vec<f64> = vec![0.0; n];
+    let mut r2 = system.r.clone();
+    let (mut w, mut w1, mut w2) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let (mut old_beta, mut beta) = (0.0, beta1);
+    let (mut dbar, mut epsilon, mut phibar) = (0.0, 0.0, beta1);
+    let (mut cs, mut sn) = (-1.0, 0.0);
+    let (mut norm_squares, mut gamma_max, mut gamma_min) = (0.0, 0.0_f64, f64::MAX);
+    let mut is_eigenvector = false;
+    loop {
+        if let Some(end) = system.end()? {
+            return system.solution(end);
+        }
+        if is_eigenvector {
+            return system.solution(Termination::Converged);
+        }
+        sweeper.scale(1.0 / beta, &mut y);
+        let product = system.a.times(&mut y)?;
+        let v = std::mem::take(&mut y);
+        // `r1` becomes the product minus its parts along the last two Lanczos vectors.
+        let back = if system.iterations == 0 { 0.0 } else { beta / old_beta };
+        let [alfa] = sweeper.sweep(n, [&mut r1], |at, [r1]| {
+            r1.iter_mut().zip(at.of(&product)).for_each(|(r1, y)| *r1 = y - back * *r1);
+            [dot(at.of(&v), r1)]
+        });
+        let forward = alfa / beta;
+        let [square] = sweeper.sweep(n, [&mut r1], |at, [r1]| {
+            axpy(-forward, at.of(&r2), r1);
+            [dot(r1, r1)]
+        });
+        std::mem::swap(&mut r1, &mut r2);
+        old_beta = beta;
+        let preconditioned = system.precondition(&mut r2)?;
+        let beta_square = match &preconditioned {
+            Some(y) => sweeper.dot(&r2, y),
+            None => square,
+        };
+        if system.finite(beta_square)? < 0.0 {
+            return system.solution(Termination::Indefinite);
+        }
+        beta = beta_square.sqrt();
+        norm_squares += alfa.powi(2) + old_beta.powi(2) + beta.powi(2);
+        is_eigenvector = system.iterations == 0 && beta / beta1 <= 10.0 * EPSILON;
+
+        // The previous rotation, then the next one.
+        let old_epsilon = epsilon;
+        let delta = cs * dbar + sn * alfa;
+        let gbar: f64 = sn * dbar - cs * alfa;
+        epsilon = sn * beta;
+        dbar = -cs * beta;
+        let root = gbar.hypot(dbar);
+        // The residual before this step is orthogonal to the range of the matrix to the tolerance
+        // if its product with the matrix is that small. A further step would only add a large
+        // vector of the null space.
+        let a_norm = f64::sqrt(norm_squares);
+        if root <= system.rtol.max(EPSILON) * a_norm {
+            return system.solution(Termination::LeastSquares);
+        }
+        let gamma = gbar.hypot(beta).max(EPSILON);
+        cs = gbar / gamma;
+        sn = beta / gamma;
+        let phi = cs * phibar;
+        phibar *= sn;
+
+        // The new direction replaces the oldest one.
+        std::mem::swap(&mut w1, &mut w2);
+        std::mem::swap(&mut w2, &mut w);
+        let (old1, old2) = (&w1, &w2);
+        let mut next_y = v;
+        let [x_square] = sweeper.sweep(n, [&mut w, &mut system.x, &mut next_y], |at, [w, x, v]| {
+            w.copy_from_slice(v);
+            axpy(-old_epsilon, at.of(old1), w);
+            axpy(-delta, at.of(old2), w);
+            scale(1.0 / gamma, w);
+            axpy(phi, w, x);
+            v.copy_from_slice(preconditioned.as_deref().map_or(at.of(&r2), |y| at.of(y)));
+            [dot(x, x)]
+        });
+        y = next_y;
+
+        gamma_max = gamma_max.max(gamma);
+        gamma_min = gamma_min.min(gamma);
+        let x_norm = system.finite(x_square)?.sqrt();
+        system.r_norm = phibar;
+        let relative = phibar / (a_norm * x_norm);
+        if let Some(end) = system.count_iteration(Iterate::Formed) {
+            return system.solution(end);
+        }
+        if relative <= system.rtol.max(EPSILON) {
+            return system.solution(Termination::Converged);
+        }
+        if a_norm * x_norm * EPSILON >= beta1 {
+            return system.solution(Termination::Converged);
+        }
+        if gamma_max / gamma_min >= 0.1 / EPSILON {
+            return system.solution(Termination::Breakdown);
+        }
+    }
+}
