@@ -10,6 +10,9 @@ pub(crate) trait Real: RealField + Element + Copy + PartialOrd + Default + std::
     /// The distance from 1 to the next number.
     const EPSILON: f64;
 
+    /// The smallest positive normal number.
+    const MIN_POSITIVE: f64;
+
     /// Rounds a number.
     fn rounded(value: f64) -> Self;
 
@@ -23,6 +26,7 @@ pub(crate) trait Real: RealField + Element + Copy + PartialOrd + Default + std::
 
 impl Real for f32 {
     const EPSILON: f64 = f32::EPSILON as f64;
+    const MIN_POSITIVE: f64 = f32::MIN_POSITIVE as f64;
 
     fn rounded(value: f64) -> f32 {
         value as f32
@@ -35,6 +39,7 @@ impl Real for f32 {
 
 impl Real for f64 {
     const EPSILON: f64 = f64::EPSILON;
+    const MIN_POSITIVE: f64 = f64::MIN_POSITIVE;
 
     fn rounded(value: f64) -> f64 {
         value

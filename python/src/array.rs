@@ -23,7 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// A lazy array of redpoll, with the properties that the module reads most often.
 pub(crate) struct Core {
     pub(crate) inner: redpoll::Array,
-    shape: Box<[u64]>,
+    pub(crate) shape: Box<[u64]>,
     /// The primitive of the dtype; `None` for a struct.
     pub(crate) prim: Option<Prim>,
     pub(crate) bounds: Bounds,

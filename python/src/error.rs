@@ -1,13 +1,17 @@
 //! Errors of redpoll as exceptions of Python.
 
 use pyo3::exceptions::{
-    PyFileNotFoundError, PyIndexError, PyKeyError, PyMemoryError, PyOSError, PyOverflowError, PyPermissionError,
-    PyRuntimeError, PyTypeError, PyValueError,
+    PyFileNotFoundError, PyIndexError, PyKeyError, PyMemoryError, PyNotImplementedError, PyOSError, PyOverflowError,
+    PyPermissionError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
+use redpoll::linalg::LinalgError;
+use redpoll::linalg::iterative::SolverError;
 use redpoll::storage::Status;
 use redpoll::{ArrayError, Cause, Error, kernels, storage};
 use std::io;
+
+pyo3::import_exception!(redpoll._errors, LinAlgError);
 
 /// Operations whose errors about shapes are `IndexError`s, because these errors concern
 /// coordinates.
@@ -21,6 +25,8 @@ pub(crate) fn exception(error: Error) -> PyErr {
         Error::DTypeMismatch { .. } => PyTypeError::new_err(error.to_string()),
         Error::TooLarge { .. } => PyMemoryError::new_err(error.to_string()),
         Error::UnknownSample { .. } | Error::UnboundTables(_) => PyKeyError::new_err(error.to_string()),
+        Error::Linalg(error) => linalg_exception(error),
+        Error::Solver(error) => solver_exception(error),
         Error::Data(data) => data_exception(data),
         Error::Dump { source, .. } => system_exception(source, error.to_string()),
         Error::Query { source, .. } | Error::Storage(source) => kernel_exception(source, error.to_string()),
@@ -71,6 +77,34 @@ fn status_exception(status: Status, message: String) -> PyErr {
         Status::OutOfBounds => PyIndexError::new_err(message),
         Status::SecondRun | Status::SecondEntry => PyValueError::new_err(message),
         _ => PyRuntimeError::new_err(message),
+    }
+}
+
+fn linalg_exception(error: &LinalgError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        LinalgError::Shape { .. }
+        | LinalgError::Singular { .. }
+        | LinalgError::NotPositiveDefinite { .. }
+        | LinalgError::NotFinite { .. }
+        | LinalgError::NotConverged { .. } => LinAlgError::new_err(message),
+        LinalgError::DType { .. } => PyTypeError::new_err(message),
+        LinalgError::TooLarge { .. } => PyMemoryError::new_err(message),
+        LinalgError::Storage(error) => storage_exception(error, message),
+        _ => PyValueError::new_err(message),
+    }
+}
+
+fn solver_exception(error: &SolverError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        SolverError::Pivot { .. } | SolverError::NotConverged { .. } => LinAlgError::new_err(message),
+        SolverError::DType { .. } => PyTypeError::new_err(message),
+        SolverError::NoTranspose => {
+            let message = "the linear operator has no transposed product `rmatvec`";
+            PyNotImplementedError::new_err(message)
+        }
+        _ => PyValueError::new_err(message),
     }
 }
 

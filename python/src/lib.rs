@@ -2,10 +2,10 @@
 //!
 //! The module has these classes, among others: arrays (`array.rs`), sessions (`session.rs`),
 //! tensors (`tensor.rs`) with the buffers that they share with Python (`buffer.rs`), tables of
-//! Arrow (`arrow.rs`) and programs (`program.rs`). With the feature `sql`, the module also has
-//! databases (`database.rs`). Operators are applied by their names, so the module needs no function
-//! for each operator. The Python layer defines the functions of the Python Array API standard, and
-//! calls the functions of this module.
+//! Arrow (`arrow.rs`), programs (`program.rs`) and factorizations (`linalg/`). With the feature
+//! `sql`, the module also has databases (`database.rs`). Operators are applied by their names, so
+//! the module needs no function for each operator. The Python layer defines the functions of the
+//! Python Array API standard, and calls the functions of this module.
 #![allow(clippy::needless_pass_by_value, reason = "functions of Python receive their arguments by value")]
 
 mod argument;
@@ -17,6 +17,7 @@ mod database;
 mod dtype;
 mod error;
 mod index;
+mod linalg;
 mod operand;
 mod operators;
 mod ordered;
@@ -50,6 +51,19 @@ mod _core {
     #[cfg(feature = "sql")]
     #[pymodule_export]
     use crate::database::_sql;
+    #[pymodule_export]
+    use crate::linalg::dense::{
+        cholesky, cross, eigh, lstsq, matrix_function, matrix_norm, matrix_power, matrix_rank, pinv, qr, slogdet,
+        solve, svd,
+    };
+    #[pymodule_export]
+    use crate::linalg::eigen::{eigsh, expm_multiply, svds};
+    #[pymodule_export]
+    use crate::linalg::preconditioner::Preconditioner;
+    #[pymodule_export]
+    use crate::linalg::solvers::{lsqr, solve_system};
+    #[pymodule_export]
+    use crate::linalg::sparse::{Factorization, spsolve};
     #[pymodule_export]
     use crate::operand::register;
     #[pymodule_export]

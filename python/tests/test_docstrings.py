@@ -15,6 +15,8 @@ import redpoll as rp
 
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 CLASSES = (rp.Array, rp.DType, rp.finfo, rp.iinfo)
+CLASSES += (rp.linalg.LinearOperator, rp.linalg.Preconditioner)
+CLASSES += (rp.linalg.SparseCholesky, rp.linalg.SparseLU, rp.linalg.SparseQR)
 #: Classes without examples. The functions that make objects of these classes have examples.
 WITHOUT_EXAMPLES = {"Array", "ArrowTable", "Labels", "Op", "QueryResult", "Session", "Tensor"}
 #: The modules that examples need, by the last word of the name of a function.
@@ -29,7 +31,9 @@ def public():
         is_public = not name.startswith("_") and callable(value) and not isinstance(value, rp.DType)
         if is_public and not isinstance(value, types.ModuleType):
             found[name] = value
-    found |= {f"graph.{name}": getattr(rp.graph, name) for name in rp.graph.__all__}
+    for module in (rp.graph, rp.linalg):
+        prefix = module.__name__.removeprefix("redpoll.")
+        found |= {f"{prefix}.{name}": getattr(module, name) for name in module.__all__}
     for cls in CLASSES:
         for base in cls.__mro__:
             if base.__module__.startswith("redpoll") and base.__module__ != "redpoll._core":

@@ -1,6 +1,7 @@
 //! Factorizations of stacks of dense matrices, and the functions that need them.
 
 use super::call::{call, unary};
+use super::tolerance::Tolerance;
 use crate::array::Array;
 use crate::error::Error;
 use redpoll_linalg::dense;
@@ -259,7 +260,8 @@ pub fn eigvalsh(a: &Array) -> Result<Array, Error> {
 
 /// Computes the Moore-Penrose pseudo-inverses of the matrices of an array of shape `[.., m, n]`;
 /// the result has shape `[.., n, m]`. Singular values of at most `rtol` times the largest one count
-/// as zero. By default, `rtol` is `max(m, n)` times the machine epsilon.
+/// as zero. `rtol` is a number, an array of a number for each matrix, or `None` for `max(m, n)`
+/// times the machine epsilon.
 ///
 /// ```
 /// use redpoll::linalg;
@@ -272,8 +274,9 @@ pub fn eigvalsh(a: &Array) -> Result<Array, Error> {
 ///
 /// # Errors
 /// The errors of [`svd`].
-pub fn pinv(a: &Array, rtol: Option<f64>) -> Result<Array, Error> {
-    unary(a, |context, a| dense::pinv(context, a, rtol))
+pub fn pinv(a: &Array, rtol: impl Into<Tolerance>) -> Result<Array, Error> {
+    let tensor = rtol.into().call([a], |context, [a], rtol| dense::pinv(context, a, rtol))?;
+    Ok(a.session().array(tensor))
 }
 
 /// Computes the ranks of the matrices of an array of shape `[.., m, n]`: the numbers of singular
@@ -291,16 +294,17 @@ pub fn pinv(a: &Array, rtol: Option<f64>) -> Result<Array, Error> {
 ///
 /// # Errors
 /// The errors of [`svd`].
-pub fn matrix_rank(a: &Array, rtol: Option<f64>) -> Result<Array, Error> {
-    unary(a, |context, a| dense::matrix_rank(context, a, rtol))
+pub fn matrix_rank(a: &Array, rtol: impl Into<Tolerance>) -> Result<Array, Error> {
+    let tensor = rtol.into().call([a], |context, [a], rtol| dense::matrix_rank(context, a, rtol))?;
+    Ok(a.session().array(tensor))
 }
 
 /// Solves least-squares problems by the singular value decomposition: finds the `x` that minimizes
 /// the norm of `a x - b`, and of several such `x` the one with the smallest norm.
 ///
 /// `a` has shape `[.., m, n]`, and `b` is a vector of size `m` or has shape `[.., m, k]`, as in
-/// [`solve`]. Singular values of at most `rtol` times the largest one count as zero, with the
-/// default of [`pinv`].
+/// [`solve`]. Singular values of at most `rtol` times the largest one count as zero, with
+/// `rtol` as in [`pinv`].
 ///
 /// ```
 /// use redpoll::linalg;
@@ -316,9 +320,9 @@ pub fn matrix_rank(a: &Array, rtol: Option<f64>) -> Result<Array, Error> {
 ///
 /// # Errors
 /// Fails if the shapes do not fit; also the errors of [`svd`].
-pub fn lstsq(a: &Array, b: &Array, rtol: Option<f64>) -> Result<Lstsq, Error> {
+pub fn lstsq(a: &Array, b: &Array, rtol: impl Into<Tolerance>) -> Result<Lstsq, Error> {
     let dense::Lstsq { x, residuals, rank, singular_values } =
-        call([a, b], |context, [a, b]| dense::lstsq(context, a, b, rtol))?;
+        rtol.into().call([a, b], |context, [a, b], rtol| dense::lstsq(context, a, b, rtol))?;
     let array = |tensor| a.session().array(tensor);
     let (x, residuals) = (array(x), array(residuals));
     Ok(Lstsq { x, residuals, rank: array(rank), singular_values: array(singular_values) })

@@ -35,6 +35,7 @@ mod error;
 pub mod iterative;
 mod products;
 mod sparse;
+mod tolerance;
 
 pub use dense::{
     Eigh, Lstsq, Qr, QrMode, SlogDet, Svd, SvdMode, Triangle, cholesky, det, eigh, eigvalsh, inv, lstsq, matrix_rank,
@@ -45,3 +46,4 @@ pub use products::{MatrixNorm, cross, matrix_norm, matrix_power};
 pub use sparse::{
     LogDeterminant, SparseCholesky, SparseLu, SparseQr, sparse_cholesky, sparse_ldlt, sparse_lu, sparse_qr, spsolve,
 };
+pub use tolerance::Tolerance;

@@ -10,6 +10,7 @@ mod computed;
 mod constants;
 mod extremes;
 mod files;
+mod formats;
 mod gradient;
 mod indexing;
 mod operations;

@@ -131,3 +131,23 @@ fn results_take_part_in_plans() {
     assert!((sum.item::<f64>().unwrap() - 20.0).abs() < 1e-8);
     assert!(largest(&linalg::det(&session.zeros([2, 0, 0], Prim::F64)).unwrap()) == 1.0);
 }
+
+/// A tolerance may be a number, or an array with a number for each matrix.
+#[test]
+fn tolerances_of_each_matrix() {
+    let session = Session::default();
+    let matrix = [1.0, 0.0, 0.0, 0.1];
+    let stack = session.dense([2, 3, 2, 2], (0..6).flat_map(|_| matrix));
+    let each = session.dense([3], [0.5f32, 0.01, 0.09]);
+    let ranks = linalg::matrix_rank(&stack, &each).unwrap().to_vec::<i64>().unwrap();
+    assert_eq!(ranks, [1, 2, 2, 1, 2, 2]);
+    let inverses = linalg::pinv(&stack, &each).unwrap();
+    for (k, expected) in [0.0, 10.0, 10.0].into_iter().enumerate() {
+        let found = inverses.get::<f64>([1, k as i64, 1, 1]).unwrap();
+        assert!((found - expected).abs() < 1e-12, "matrix {k}: {found}");
+    }
+    let ranks = linalg::lstsq(&stack, &session.dense([2], [1.0, 1.0]), &each).unwrap().rank;
+    assert_eq!(ranks.to_vec::<i64>().unwrap(), [1, 2, 2, 1, 2, 2]);
+    assert_eq!(linalg::matrix_rank(&stack, 0.5).unwrap().to_vec::<i64>().unwrap(), [1; 6]);
+    assert!(linalg::matrix_rank(&stack, &session.vector([0.5, 0.5])).is_err());
+}

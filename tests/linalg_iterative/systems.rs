@@ -154,6 +154,29 @@ fn limits_and_callbacks_stop_solvers() {
     }
 }
 
+/// The last iteration of a cycle of `gmres` has the solution and the norm of its residual.
+#[test]
+fn gmres_gives_the_solution_at_the_end_of_cycles() {
+    let session = Session::default();
+    let a = laplacian(&session, 8, 0.0);
+    let b = session.ones([64], Prim::F64);
+    let mut residuals = Vec::new();
+    let callback = |iteration: &redpoll::linalg::iterative::Iteration<'_>| {
+        let x = iteration.x.map(|x| session.vector(x.to_vec()));
+        let norm = x.map(|x| (&b - a.matmul(&x)).norm(2.0, ..).item::<f64>().unwrap());
+        residuals.push((iteration.iterations, norm, iteration.residual_norm));
+        ControlFlow::Continue(())
+    };
+    let options =
+        SolverOptions { callback: Some(Box::new(callback)), max_iterations: Some(8), ..SolverOptions::default() };
+    redpoll::linalg::iterative::gmres(&a, &b, 3, options).unwrap();
+    let formed: Vec<u64> = residuals.iter().filter(|(_, norm, _)| norm.is_some()).map(|(k, ..)| *k).collect();
+    assert_eq!((residuals.len(), formed), (8, vec![3, 6, 8]));
+    for (_, norm, estimate) in residuals {
+        assert!(norm.is_none_or(|norm| (norm - estimate).abs() < 1e-12));
+    }
+}
+
 /// Results have the same bits on one thread and on several.
 #[test]
 fn results_do_not_depend_on_threads() {

@@ -2,6 +2,7 @@
 
 use super::batches::{Batch, for_each_matrix, zeros};
 use super::lu::buffer;
+use super::scale::ScaledMatrix;
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
@@ -66,13 +67,14 @@ fn eigen<T: Real>(
         },
         |(par, workspace, buffer), k, [values, out]| {
             // Only one triangle counts, but an infinity in the other one is a mistake, too.
-            stack.check_finite(function, k)?;
+            let scaled = ScaledMatrix::of(function, &stack, k)?;
             let mut vectors = has_vectors.then(|| MatMut::from_column_major_slice_mut(workspace, n, n));
             let stack_memory = MemStack::new(buffer);
-            let values = DiagMut::from_slice_mut(values);
+            let diagonal = DiagMut::from_slice_mut(values);
             let u = vectors.as_mut().map(MatMut::as_mut);
-            self_adjoint_evd(stack.matrix(k), values, u, *par, stack_memory, Default::default())
+            self_adjoint_evd(scaled.matrix(), diagonal, u, *par, stack_memory, Default::default())
                 .map_err(|_| Error::NotConverged { function, batch: stack.index(k) })?;
+            scaled.unscale(values);
             if let Some(vectors) = vectors {
                 copy_rows(vectors.as_ref(), out);
             }

@@ -4,6 +4,7 @@ use super::batches::{Batch, for_each_matrix, zeros};
 use super::lu::{RightSides, right_sides};
 use super::stack::{Stack, array_tensor, copy_rows, tensor_of};
 use super::svd::{SvdMemory, singular_values};
+use super::tolerance::{Tolerance, Tolerances};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
 use faer::linalg::matmul::matmul;
@@ -25,20 +26,21 @@ pub struct Lstsq {
 }
 
 /// Computes the Moore-Penrose pseudo-inverse of each matrix. Singular values of at most `rtol`
-/// times the largest singular value count as zero; by default, `rtol` is the larger size of the
-/// matrices times the machine epsilon.
+/// times the largest singular value count as zero.
 ///
 /// # Errors
 /// When a matrix has infinities or NaN, the iteration does not converge, or memory is exhausted.
-pub fn pinv(context: &Context, a: &Tensor, rtol: Option<f64>) -> Result<Tensor, Error> {
+pub fn pinv<'a>(context: &Context, a: &Tensor, rtol: impl Into<Tolerance<'a>>) -> Result<Tensor, Error> {
+    let rtol = rtol.into();
     let prim = common_prim("pinv", &[a])?;
     with_real!(prim, T => pinv_of::<T>(context, a, rtol))
 }
 
-fn pinv_of<T: Real>(context: &Context, a: &Tensor, rtol: Option<f64>) -> Result<Tensor, Error> {
+fn pinv_of<T: Real>(context: &Context, a: &Tensor, rtol: Tolerance<'_>) -> Result<Tensor, Error> {
     const FUNCTION: &str = "pinv";
     let stack = Stack::<T>::of(context, FUNCTION, a)?;
     let (m, n) = (stack.rows, stack.columns);
+    let tolerances = Tolerances::of::<T>(context, FUNCTION, rtol, (&stack.batch, m.max(n)))?;
     let batch = Batch {
         function: FUNCTION,
         count: stack.count(),
@@ -52,7 +54,7 @@ fn pinv_of<T: Real>(context: &Context, a: &Tensor, rtol: Option<f64>) -> Result<
         |par| ThinSvd::<T>::new(FUNCTION, (m, n), par),
         |svd, k, [out]| {
             svd.decompose(&stack, k)?;
-            let rank = svd.rank(rtol);
+            let rank = above(&svd.s, tolerances.at(k));
             svd.divide_by_singular_values(rank);
             let mut inverse = MatMut::from_row_major_slice_mut(out, n, m);
             matmul(inverse.as_mut(), Accum::Replace, svd.v(rank), svd.u(rank).transpose(), T::rounded(1.0), svd.par);
@@ -63,17 +65,18 @@ fn pinv_of<T: Real>(context: &Context, a: &Tensor, rtol: Option<f64>) -> Result<
 }
 
 /// Computes the rank of each matrix: the number of singular values above `rtol` times the largest
-/// one. The default of `rtol` is that of [`pinv`].
+/// one.
 ///
 /// # Errors
 /// The errors of [`pinv`].
-pub fn matrix_rank(context: &Context, a: &Tensor, rtol: Option<f64>) -> Result<Tensor, Error> {
+pub fn matrix_rank<'a>(context: &Context, a: &Tensor, rtol: impl Into<Tolerance<'a>>) -> Result<Tensor, Error> {
+    let rtol = rtol.into();
     let prim = common_prim("matrix_rank", &[a])?;
     with_real!(prim, T => {
         let s = singular_values::<T>(context, "matrix_rank", a)?;
         let count = super::stack::count_of(&s.batch);
-        let tolerance = tolerance::<T>(rtol, s.larger);
-        let rank = |k: usize| above(&s.values[k * s.size..(k + 1) * s.size], tolerance) as i64;
+        let tolerances = Tolerances::of::<T>(context, "matrix_rank", rtol, (&s.batch, s.larger))?;
+        let rank = |k: usize| above(&s.values[k * s.size..(k + 1) * s.size], tolerances.at(k)) as i64;
         let mut ranks = Vec::new();
         ranks.try_reserve_exact(count).map_err(|_| Error::TooLarge { function: "matrix_rank" })?;
         ranks.extend((0..count).map(rank));
@@ -87,17 +90,19 @@ pub fn matrix_rank(context: &Context, a: &Tensor, rtol: Option<f64>) -> Result<T
 ///
 /// # Errors
 /// The errors of [`pinv`]; also when shapes do not fit.
-pub fn lstsq(context: &Context, a: &Tensor, b: &Tensor, rtol: Option<f64>) -> Result<Lstsq, Error> {
+pub fn lstsq<'a>(context: &Context, a: &Tensor, b: &Tensor, rtol: impl Into<Tolerance<'a>>) -> Result<Lstsq, Error> {
+    let rtol = rtol.into();
     let prim = common_prim("lstsq", &[a, b])?;
     with_real!(prim, T => lstsq_of::<T>(context, a, b, rtol))
 }
 
-fn lstsq_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor, rtol: Option<f64>) -> Result<Lstsq, Error> {
+fn lstsq_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor, rtol: Tolerance<'_>) -> Result<Lstsq, Error> {
     const FUNCTION: &str = "lstsq";
     let left = Stack::<T>::of(context, FUNCTION, a)?;
     let RightSides { stack: right, pairs, is_vector } = right_sides(context, FUNCTION, (&left, a), b)?;
     let (m, n, columns) = (left.rows, left.columns, right.columns);
     let size = m.min(n);
+    let tolerances = Tolerances::of::<T>(context, FUNCTION, rtol, (&left.batch, m.max(n)))?;
     let too_large = || Error::TooLarge { function: FUNCTION };
     let x_len = n.checked_mul(columns).ok_or_else(too_large)?;
     let batch = Batch {
@@ -120,7 +125,7 @@ fn lstsq_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor, rtol: Option<f64
             right.check_finite(FUNCTION, sides)?;
             svd.decompose(&left, matrix)?;
             s_out.copy_from_slice(&svd.s);
-            let rank = svd.rank(rtol);
+            let rank = above(&svd.s, tolerances.at(matrix));
             rank_out[0] = T::rounded(rank as f64);
             svd.divide_by_singular_values(rank);
             let (a, b, one) = (left.matrix(matrix), right.matrix(sides), T::rounded(1.0));
@@ -145,11 +150,6 @@ fn lstsq_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor, rtol: Option<f64
     let ranks: Vec<i64> = rank.into_iter().map(|rank| rank.widened() as i64).collect();
     let rank = array_tensor(context, &pairs.batch, &[], Array::from_vec(ranks))?;
     Ok(Lstsq { x, residuals, rank, singular_values: tensor(&[size], singular_values)? })
-}
-
-/// Returns the tolerance relative to the largest singular value.
-fn tolerance<T: Real>(rtol: Option<f64>, larger: usize) -> f64 {
-    rtol.unwrap_or(larger as f64 * T::EPSILON)
 }
 
 /// Returns the number of descending singular values above a tolerance.
@@ -182,10 +182,6 @@ impl<T: Real> ThinSvd<T> {
         let u = MatMut::from_column_major_slice_mut(&mut self.u, self.m, size);
         let v = MatMut::from_column_major_slice_mut(&mut self.v, self.n, size);
         self.memory.decompose(stack, k, &mut self.s, Some((u, v)))
-    }
-
-    fn rank(&self, rtol: Option<f64>) -> usize {
-        above(&self.s, tolerance::<T>(rtol, self.m.max(self.n)))
     }
 
     /// Divides the first columns of `V` by their singular values.

@@ -14,8 +14,10 @@ mod eigen;
 mod least_squares;
 mod lu;
 mod qr;
+mod scale;
 pub(crate) mod stack;
 mod svd;
+mod tolerance;
 
 pub(crate) use batches::zeros;
 pub use cholesky::{Triangle, cholesky};
@@ -25,3 +27,4 @@ pub(crate) use lu::buffer;
 pub use lu::{SlogDet, det, inv, slogdet, solve};
 pub use qr::{Qr, QrMode, qr};
 pub use svd::{Svd, SvdMode, svd, svdvals};
+pub use tolerance::Tolerance;

@@ -50,6 +50,11 @@ impl<T: Real> Stack<T> {
         Stack::with_shape(context, function, vector, (Vec::new(), vector.ty().shape[0], 1))
     }
 
+    /// Returns the elements of a tensor as a stack of matrices with one element.
+    pub(super) fn elements(context: &Context, function: &'static str, tensor: &Tensor) -> Result<Stack<T>, Error> {
+        Stack::with_shape(context, function, tensor, (tensor.ty().shape.clone(), 1, 1))
+    }
+
     fn with_shape(
         context: &Context,
         function: &'static str,

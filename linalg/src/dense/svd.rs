@@ -2,13 +2,14 @@
 
 use super::batches::{Batch, for_each_matrix, zeros};
 use super::lu::buffer;
+use super::scale::ScaledMatrix;
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::svd::{ComputeSvdVectors, svd as decompose, svd_scratch};
-use faer::{MatMut, MatRef, Par};
+use faer::{MatMut, Par};
 use redpoll_storage::Tensor;
 
 /// The singular value decompositions `A = U diag(S) Vh` of matrices.
@@ -143,7 +144,7 @@ impl SvdMemory {
         s: &mut [T],
         vectors: Option<(MatMut<'_, T>, MatMut<'_, T>)>,
     ) -> Result<(), Error> {
-        stack.check_finite(self.function, k)?;
+        let scaled = ScaledMatrix::of(self.function, stack, k)?;
         let (mut u, mut v) = vectors.unzip();
         if s.is_empty() {
             // The singular vectors of matrices without elements are those of the identity.
@@ -152,9 +153,10 @@ impl SvdMemory {
             }
             return Ok(());
         }
-        let matrix: MatRef<'_, T> = stack.matrix(k);
         let memory = MemStack::new(&mut self.buffer);
-        decompose(matrix, DiagMut::from_slice_mut(s), u, v, self.par, memory, Default::default())
-            .map_err(|_| Error::NotConverged { function: self.function, batch: stack.index(k) })
+        decompose(scaled.matrix(), DiagMut::from_slice_mut(s), u, v, self.par, memory, Default::default())
+            .map_err(|_| Error::NotConverged { function: self.function, batch: stack.index(k) })?;
+        scaled.unscale(s);
+        Ok(())
     }
 }

@@ -167,6 +167,27 @@ fn eigenvectors_are_orthonormal() {
 }
 
 /// The four conditions of Moore and Penrose define the pseudo-inverse.
+/// Squares of very large or very small elements neither overflow nor underflow.
+#[test]
+fn elements_of_any_magnitude_have_singular_values() {
+    let a = Random(9).matrix(5, 5);
+    let symmetric = a.times(&a.transposed());
+    let singular = values(&svdvals(&context(), &a.tensor()).unwrap());
+    let eigen = values(&eigvalsh(&context(), &symmetric.tensor()).unwrap());
+    for exponent in [1018, 700, -700, -1000] {
+        let scale = 2f64.powi(exponent);
+        let scaled = |matrix: &Matrix| Matrix::of(5, 5, |i, j| matrix.values[5 * i + j] * scale).tensor();
+        let svd = svd(&context(), &scaled(&a), SvdMode::Thin).unwrap();
+        for (found, expected) in values(&svd.s).iter().zip(&singular) {
+            assert!((found / scale - expected).abs() < 1e-12);
+        }
+        for (found, expected) in values(&eigh(&context(), &scaled(&symmetric)).unwrap().values).iter().zip(&eigen) {
+            assert!((found / scale - expected).abs() < 1e-12);
+        }
+        assert_eq!(values(&matrix_rank(&context(), &scaled(&a), None).unwrap()), [5.0]);
+    }
+}
+
 #[test]
 fn pseudo_inverses_satisfy_the_conditions_of_penrose() {
     let mut random = Random(8);

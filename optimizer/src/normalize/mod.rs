@@ -133,12 +133,12 @@ impl NestBuilder {
 impl Normalizer<'_> {
     /// Lowers a query whose fields have the sizes `shape`, and appends its nest.
     fn query(&mut self, alias: Alias, expr: &Expr, shape: Vec<u64>) -> Result<(), Error> {
-        let mut format = self.config.formats.get(&alias).cloned();
-        let (mut body, mut computed) = (expr, ComputedFills::Keep);
+        let (mut body, mut format, mut computed) = (expr, None, ComputedFills::Keep);
         loop {
             body = match body.node() {
                 Node::Reformat { format: written, arg } => {
-                    format = Some(written.clone());
+                    // The outermost of several formats is that of the result.
+                    format.get_or_insert(written);
                     arg
                 }
                 Node::Refill { computed_fills: written, arg, .. } => {
@@ -148,6 +148,7 @@ impl Normalizer<'_> {
                 _ => break,
             };
         }
+        let format = format.or_else(|| self.config.formats.get(&alias)).cloned();
         let mut nest = NestBuilder { query: alias.clone(), sizes: Sizes::default(), pins: Vec::new() };
         let info = expr.info();
         for (field, &size) in info.fields.iter().zip(&shape) {

@@ -1,6 +1,7 @@
 """Redpoll: sparse and structured arrays, lazy and fused, with any fill value.
 
-The package is the namespace of the Python Array API standard, versions 2024.12 and 2025.12::
+The package is the namespace of the Python Array API standard, versions 2024.12 and 2025.12, with the
+extension `linalg` of 2024.12::
 
     import redpoll as rp
 
@@ -20,6 +21,7 @@ from math import pi as pi
 from os import PathLike as _PathLike
 
 from . import graph as graph
+from . import linalg as linalg
 from ._array import Array as Array
 from ._core import Tensor as Tensor
 from ._core import compute_all as _compute_all

@@ -1,5 +1,7 @@
 """Exceptions that Python's own classes do not cover."""
 
+import numpy as np
+
 
 class AxisError(ValueError, IndexError):
     """The error for an axis that an array does not have, like `numpy.exceptions.AxisError`."""
@@ -21,3 +23,17 @@ class FunctionError(TypeError):
     """
 
     __module__ = "redpoll"
+
+
+class LinAlgError(np.linalg.LinAlgError):
+    """The error for matrices without a solution, like `numpy.linalg.LinAlgError`, its base class.
+
+    A matrix is singular, not positive definite or not square, or an iteration does not converge.
+
+    Examples:
+        >>> rp.linalg.inv(rp.asarray([[1.0, 1.0], [1.0, 1.0]]))
+        Traceback (most recent call last):
+        redpoll.linalg.LinAlgError: `inv`: the matrix is singular
+    """
+
+    __module__ = "redpoll.linalg"

@@ -304,7 +304,9 @@ mod tests {
         for len in [1, 5, CHUNK, 2 * TASK + 3] {
             let mut basis: Vec<Vec<f64>> = Vec::new();
             for k in 0..4.min(len) {
-                let mut w = wave(len, k as f64 * 1e-3);
+                // Nearly the same direction for every `k`.
+                let mut w = wave(len, 0.0);
+                w.iter_mut().enumerate().for_each(|(i, w)| *w += 1e-3 * ((1 + i * (k + 2)) as f64).cos());
                 let norm = sweeper.orthogonalize(&basis, &mut w, 1e-12).after;
                 sweeper.scale(1.0 / norm, &mut w);
                 assert!(basis.iter().all(|v| sweeper.dot(v, &w).abs() < 1e-11), "length {len}, vector {k}");

@@ -4,7 +4,7 @@ use super::arithmetic::{axpy, dot, xpay};
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
 use super::product::Vector;
-use super::system::{Iterate, System};
+use super::system::System;
 use crate::array::Array;
 use crate::error::Error;
 
@@ -77,7 +77,7 @@ pub fn bicgstab(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -
                 axpy(alpha, at.of(step), x);
                 []
             });
-            let stopped = system.count_iteration(Iterate::Formed);
+            let stopped = system.count_iteration();
             return system.solution(stopped.unwrap_or(Termination::Converged));
         }
         let mut s_hat = system.precondition_residual()?.map(Vector::into_vec);
@@ -102,7 +102,7 @@ pub fn bicgstab(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -
         system.r_norm = square.sqrt();
         (last_rho, rho) = (rho, next_rho);
         v = Some(current);
-        if let Some(end) = system.count_iteration(Iterate::Formed) {
+        if let Some(end) = system.count_iteration() {
             return system.solution(end);
         }
         if omega == 0.0 && system.r_norm > system.tolerance {

@@ -3,7 +3,7 @@
 use super::arithmetic::{axpy, dot, xpay};
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
-use super::system::{Iterate, System};
+use super::system::System;
 use crate::array::Array;
 use crate::error::Error;
 
@@ -59,7 +59,7 @@ pub fn cg(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> Resu
         });
         system.r_norm = square.sqrt();
         last_rho = rho;
-        if let Some(end) = system.count_iteration(Iterate::Formed) {
+        if let Some(end) = system.count_iteration() {
             return system.solution(end);
         }
     }

@@ -70,7 +70,7 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
     reuse(basis, 0, &system.r);
     sweeper.scale(1.0 / system.r_norm, &mut basis[0]);
     let mut projected = Projected { columns: Vec::new(), rotations: Vec::new(), right: vec![system.r_norm] };
-    let mut end = None;
+    let (mut end, mut is_last) = (None, false);
     for j in 0..restart {
         let mut z = system.precondition(&mut basis[j])?.map(Vector::into_vec);
         let product = system.a.times(z.as_mut().unwrap_or(&mut basis[j]))?;
@@ -88,8 +88,14 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
             break;
         }
         system.r_norm = projected.right[j + 1].abs();
-        end = system.count_iteration(Iterate::Pending).or(system.end()?);
-        if end.is_some() || dependent {
+        system.iterations += 1;
+        end = system.end()?;
+        is_last = end.is_some() || dependent || j + 1 == restart;
+        if is_last {
+            break;
+        }
+        end = system.call_back(Iterate::Pending);
+        if end.is_some() {
             break;
         }
         sweeper.scale(1.0 / made.after, &mut after[0]);
@@ -115,6 +121,9 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
         [dot(r, r)]
     });
     system.r_norm = system.finite(square.sqrt())?;
+    if is_last {
+        end = system.call_back(Iterate::Formed).or(end);
+    }
     // The norm of the true residual decides, which rounding makes differ from the estimate.
     Ok(end.filter(|end| *end != Termination::Converged))
 }

@@ -4,7 +4,7 @@ use super::arithmetic::{axpy, dot, scale};
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
 use super::product::Vector;
-use super::system::{Iterate, System};
+use super::system::System;
 use crate::array::Array;
 use crate::error::Error;
 
@@ -134,7 +134,7 @@ pub fn minres(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> 
         let x_norm = system.finite(x_square)?.sqrt();
         system.r_norm = phibar;
         let relative = phibar / (a_norm * x_norm);
-        if let Some(end) = system.count_iteration(Iterate::Formed) {
+        if let Some(end) = system.count_iteration() {
             return system.solution(end);
         }
         if relative <= system.rtol.max(EPSILON) {

@@ -49,7 +49,8 @@ pub struct Iteration<'a> {
     pub iterations: u64,
     /// The norm of the residual, as the recurrences of the solver compute it.
     pub residual_norm: f64,
-    /// The approximate solution; `None` within a cycle of `gmres`, which forms it at the end.
+    /// The approximate solution; `None` within a cycle of `gmres`. The last iteration of a cycle
+    /// has the solution.
     pub x: Option<&'a [f64]>,
 }
 

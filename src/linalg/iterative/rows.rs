@@ -4,8 +4,7 @@ use super::error::SolverError;
 use super::operator::as_real;
 use crate::array::Array;
 use crate::error::Error;
-use redpoll_logic::{Format, Prim};
-use redpoll_storage::convert;
+use redpoll_logic::Prim;
 use std::ops::Range;
 
 /// A square matrix with compressed rows. The columns of each row ascend.
@@ -28,8 +27,7 @@ impl Rows {
                 return Err(SolverError::Shape { function, expected, shape }.into());
             }
         };
-        let tensor = as_real(function, matrix)?.astype(Prim::F64).refill(0.0).collect()?;
-        let triples = convert(&tensor, &Format::csr())?.to_triples()?;
+        let triples = as_real(function, matrix)?.astype(Prim::F64).refill(0.0).to_csr().collect()?.to_triples()?;
         let [rows, columns] = &triples.coordinates[..] else { unreachable!("a matrix has two modes") };
         let val = triples.values.columns()[0].as_slice::<f64>().unwrap_or_default().to_vec();
         let mut ptr = vec![0; n + 1];

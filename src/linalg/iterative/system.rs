@@ -104,8 +104,13 @@ impl<'a> System<'a> {
     }
 
     /// Counts an iteration and calls the callback, which may stop the solver.
-    pub(super) fn count_iteration(&mut self, iterate: Iterate) -> Option<Termination> {
+    pub(super) fn count_iteration(&mut self) -> Option<Termination> {
         self.iterations += 1;
+        self.call_back(Iterate::Formed)
+    }
+
+    /// Calls the callback, which may stop the solver.
+    pub(super) fn call_back(&mut self, iterate: Iterate) -> Option<Termination> {
         let callback = self.callback.as_mut()?;
         let x = (iterate == Iterate::Formed).then_some(&self.x[..]);
         let iteration = Iteration { iterations: self.iterations, residual_norm: self.r_norm, x };

@@ -9,7 +9,7 @@ use super::special::Specials;
 use super::state::{Coordinate, Violation};
 use super::storage::TensorCode;
 use super::tree::Tree;
-use super::unguarded::OmittedGuards;
+use super::unguarded::GuardUse;
 use super::value::{LoweredValue, StmtSink};
 use super::{LoweringOptions, MeanLengths};
 use crate::assembly::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
@@ -75,8 +75,8 @@ pub(crate) struct Cx<'p> {
     pub(crate) walks: Vec<(Local, u16)>,
     /// The special values that tensors and variables may contain.
     specials: Specials,
-    /// The guards left out in the loop that is being lowered.
-    pub(crate) omitted_guards: OmittedGuards,
+    /// The use of guards in the code that is being lowered.
+    pub(crate) guard_use: GuardUse,
 }
 
 impl<'p> Cx<'p> {
@@ -112,7 +112,7 @@ impl<'p> Cx<'p> {
             failure: None,
             walks: Vec::new(),
             specials,
-            omitted_guards: OmittedGuards::No,
+            guard_use: GuardUse::Guarded,
         }
     }
 

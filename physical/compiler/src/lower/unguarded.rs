@@ -18,32 +18,29 @@ use crate::notation::{TensorId, Write};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{FloatMode, Prim, Special};
 
-/// The guards that are left out while a loop is lowered.
+/// The use of guards in the code that is being lowered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OmittedGuards {
-    /// Guards are not left out, but the next loop may leave them out.
-    No,
-    /// Guards are not left out, because the same loop without guards comes first.
-    Never,
-    /// Guards may be left out; none has been so far.
-    NoneYet,
-    /// Some guard has been left out.
-    Some,
+pub(crate) enum GuardUse {
+    /// Operators have guards. The next loop may leave them out.
+    Guarded,
+    /// Operators have guards, because the same loop without guards comes first.
+    GuardedAgain,
+    /// Operators have no guards. `omitted` is true if some operator needed one.
+    Unguarded { omitted: bool },
 }
 
 /// An accumulator of a loop, with its type.
 type Part = (Local, Prim);
 
-/// Emits a loop over `body` by `emit`: twice if the loop only folds and guards can be left out in
-/// the first one, otherwise once.
+/// Emits a loop over `body` by `emit`: twice if the loop only folds and some guard can be left out
+/// in the first copy, otherwise once.
 pub(crate) fn lower_twice<'p>(cx: &mut Cx<'p>, state: &LoweringState, body: &Tree, emit: impl Fn(&mut Cx<'p>)) {
-    let can_omit = cx.mode == FloatMode::Relaxed && cx.omitted_guards == OmittedGuards::No && cx.lengths.is_none();
+    let can_omit = cx.mode == FloatMode::Relaxed && cx.guard_use == GuardUse::Guarded && cx.lengths.is_none();
     let parts = if can_omit && !cx.is_copy_limited(body) { accumulators(cx, state, body) } else { None };
     let Some(parts) = parts else { return emit(cx) };
-    cx.omitted_guards = OmittedGuards::NoneYet;
+    cx.guard_use = GuardUse::Unguarded { omitted: false };
     let first = cx.block(|cx| emit(cx));
-    let omitted = std::mem::replace(&mut cx.omitted_guards, OmittedGuards::No);
-    if omitted != OmittedGuards::Some {
+    if std::mem::replace(&mut cx.guard_use, GuardUse::Guarded) != (GuardUse::Unguarded { omitted: true }) {
         return cx.extend(first);
     }
     let starts: Vec<Local> = parts.iter().map(|(_, prim)| cx.new_local("start", *prim)).collect();
@@ -58,9 +55,9 @@ pub(crate) fn lower_twice<'p>(cx: &mut Cx<'p>, state: &LoweringState, body: &Tre
         for ((part, _), start) in parts.iter().zip(&starts) {
             cx.assign(*part, local(*start));
         }
-        cx.omitted_guards = OmittedGuards::Never;
+        cx.guard_use = GuardUse::GuardedAgain;
         cx.with_copies(2, |cx| emit(cx));
-        cx.omitted_guards = OmittedGuards::No;
+        cx.guard_use = GuardUse::Guarded;
     });
     cx.push_if(some_nan.expect("some accumulator is a float"), again, Vec::new());
 }
@@ -144,11 +141,11 @@ impl<'p> Cx<'p> {
     /// Returns the facts on the arguments of an operator by which its guard is chosen: without
     /// special values if the guard is to be left out.
     pub(crate) fn guard_facts<'a>(&mut self, op: &Op, facts: Vec<ArgumentFacts<'a>>) -> Vec<ArgumentFacts<'a>> {
-        let omits = matches!(self.omitted_guards, OmittedGuards::NoneYet | OmittedGuards::Some);
-        if !omits || !is_arithmetic(op) || !needs_guard(op, &facts) {
+        let is_unguarded = matches!(self.guard_use, GuardUse::Unguarded { .. });
+        if !is_unguarded || !is_arithmetic(op) || !needs_guard(op, &facts) {
             return facts;
         }
-        self.omitted_guards = OmittedGuards::Some;
+        self.guard_use = GuardUse::Unguarded { omitted: true };
         facts.into_iter().map(|fact| ArgumentFacts { special: Special::NONE, ..fact }).collect()
     }
 
@@ -160,9 +157,9 @@ impl<'p> Cx<'p> {
 
     /// Runs `emit` without leaving out guards.
     pub(crate) fn with_guards<T>(&mut self, emit: impl FnOnce(&mut Self) -> T) -> T {
-        let outer = std::mem::replace(&mut self.omitted_guards, OmittedGuards::No);
+        let outer = std::mem::replace(&mut self.guard_use, GuardUse::GuardedAgain);
         let result = emit(self);
-        self.omitted_guards = outer;
+        self.guard_use = outer;
         result
     }
 }

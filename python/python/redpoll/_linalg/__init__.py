@@ -1,0 +1,1 @@
+"""The functions of `redpoll.linalg`, a file for each subject."""
