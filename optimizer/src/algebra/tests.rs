@@ -115,8 +115,6 @@ const TERMS: &[&str] = &[
     "(mapjoin F (mapjoin M (table A i j) (table x j)) (mapjoin M (table B j k) (table x j)))",
     "(mapjoin M (table A i j) (mapjoin F (table x j) (table B j k)))",
     "(aggregate F E (mapjoin F (table A i j) (table x j) (table A i j)) j)",
-    "(aggregate F E (mapjoin F (table A i j) (table x j)) i)",
-    "(aggregate F E (mapjoin M (table A i j) (table x j)) i)",
     "(aggregate F E (mapjoin M (table S i j) (table S j k) (table S i k)) i j k)",
     "(aggregate F E (mapjoin M (table S i j) (table x i) (table x j)) i j)",
     "(aggregate F E (mapjoin M (table S i j) (table S k i) (table S k j) (table A l k)) i j)",

@@ -16,7 +16,7 @@ use super::graph::{AlgebraGraph, ScopedNode, SlotScope, TermDraft, args_in_scope
 use super::language::{ClassUse, ENode, NodeKind, SlotIndex};
 use super::saturate::{MAX_NODES, MAX_VISITS};
 use crate::config::{Subject, Subjects};
-use crate::term::{Term, is_regroupable};
+use crate::term::is_regroupable;
 use egg::Id;
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, FloatMode, Scalar};
@@ -170,14 +170,6 @@ impl MatchSite<'_> {
             is_wanted(op).then(|| (op.clone(), args_in_scope(self.graph, of, n)))
         };
         self.graph[of.class].iter().filter_map(call).collect()
-    }
-
-    /// Returns a leaf of a used class: a subplan without calls and folds.
-    fn leaf(&self, of: &ClassUse) -> Option<&Term> {
-        self.graph[of.class].iter().find_map(|node| match node.kind {
-            NodeKind::Leaf(id) => Some(&self.graph.analysis.leaf(id).term),
-            _ => None,
-        })
     }
 
     /// Returns the folds in a used class that reduce slots, each with these slots added to the

@@ -217,8 +217,8 @@ fn math_functions_agree_on_edge_values() {
     run_all(&cases);
 }
 
-/// Loops over elementary functions agree. The optimizing tier computes them on vectors, and the last
-/// elements one by one.
+/// Loops over elementary functions agree. The optimizing tier computes them on vectors, and the
+/// last elements one by one.
 #[test]
 fn elementary_functions_agree_in_loops() {
     let mut cases = Vec::new();
