@@ -53,7 +53,7 @@ pub(super) fn atan<R: Real>(x: R) -> R {
     let constant = |value| x.number(value);
     let numerator = pick([a, a * 2.0 - 1.0, a - 1.0, a - 1.5, constant(-1.0)]);
     let denominator = pick([constant(1.0), a + 2.0, a + 1.0, a * 1.5 + 1.0, a]);
-    let high = pick([0.0, 0.463_647_609_000_806_1, FRAC_PI_4, 0.982_793_723_247_329_1, FRAC_PI_2].map(constant));
+    let high = pick([0.0, 0.463_647_609_000_806_1, FRAC_PI_4, 0.982_793_723_247_329, FRAC_PI_2].map(constant));
     let low = pick(
         [0.0, 2.269_877_745_296_168_7e-17, FRAC_PI_2_LOW / 2.0, 1.390_331_103_123_099_8e-17, FRAC_PI_2_LOW]
             .map(constant),

@@ -12,13 +12,14 @@
 //!   than 0 and -1 needs no helper;
 //! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
 //!   written with vectors, or lane by lane;
-//! - the functions of the mathematical library are those that the other targets of the CPU call;
-//!   the text finds them in a table of the frame;
+//! - elementary functions are computed step by step, in plain arithmetic; the other functions of
+//!   the mathematical library are those that the other targets of the CPU call, and the text finds
+//!   them in a table of the frame;
 //! - buffers have the types of their elements, and only inputs, which are never modified, are
 //!   `restrict`.
 
-#[doc(hidden)]
 mod elementary;
+#[doc(hidden)]
 pub mod expr;
 #[doc(hidden)]
 pub mod facts;
