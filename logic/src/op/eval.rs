@@ -27,7 +27,7 @@
 //! | `eq ne lt le gt ge` | IEEE 754: NaN differs from every value, `-0 == 0`; `false < true` |
 //! | `ldexp(x, n)` | `n` clamped to `i32`, then `libm::ldexp` |
 //! | `round` | ties to even |
-//! | mathematical functions | [`elementary`](super::elementary), otherwise crate `libm`; of a number outside of the domain NaN |
+//! | mathematical functions | those of [`elementary`](super::elementary), the others of crate `libm`; NaN for an argument outside of the domain |
 //!
 //! The payload of a NaN does not matter: all NaNs of a dtype are equal as [`Scalar`]s.
 

@@ -95,22 +95,23 @@ macro_rules! float_operators {
 float_operators!(
     f64, unary64, binary64, relaxed64, floordiv64, rem64, copysign64, min64,
     [
-        Sqrt libm::sqrt, Cbrt elementary::cbrt, Exp elementary::exp, Exp2 elementary::exp2, Expm1 elementary::expm1, Log elementary::log,
-        Log2 elementary::log2, Log10 elementary::log10, Log1p elementary::log1p, Sin libm::sin, Cos libm::cos, Tan libm::tan,
-        Asin elementary::asin, Acos elementary::acos, Atan elementary::atan, Sinh elementary::sinh, Cosh elementary::cosh, Tanh elementary::tanh,
-        Asinh elementary::asinh, Acosh elementary::acosh, Atanh elementary::atanh, Erf libm::erf, Tgamma libm::tgamma,
-        Lgamma libm::lgamma,
+        Sqrt libm::sqrt, Cbrt elementary::cbrt, Exp elementary::exp, Exp2 elementary::exp2, Expm1 elementary::expm1,
+        Log elementary::log, Log2 elementary::log2, Log10 elementary::log10, Log1p elementary::log1p, Sin libm::sin,
+        Cos libm::cos, Tan libm::tan, Asin elementary::asin, Acos elementary::acos, Atan elementary::atan,
+        Sinh elementary::sinh, Cosh elementary::cosh, Tanh elementary::tanh, Asinh elementary::asinh,
+        Acosh elementary::acosh, Atanh elementary::atanh, Erf libm::erf, Tgamma libm::tgamma, Lgamma libm::lgamma,
     ],
     [Pow libm::pow, Atan2 libm::atan2, Hypot libm::hypot, Nextafter libm::nextafter, Fmod libm::fmod,]
 );
 float_operators!(
     f32, unary32, binary32, relaxed32, floordiv32, rem32, copysign32, min32,
     [
-        Sqrt libm::sqrtf, Cbrt elementary::cbrtf, Exp elementary::expf, Exp2 elementary::exp2f, Expm1 elementary::expm1f, Log elementary::logf,
-        Log2 elementary::log2f, Log10 elementary::log10f, Log1p elementary::log1pf, Sin libm::sinf, Cos libm::cosf, Tan libm::tanf,
-        Asin elementary::asinf, Acos elementary::acosf, Atan elementary::atanf, Sinh elementary::sinhf, Cosh elementary::coshf, Tanh elementary::tanhf,
-        Asinh elementary::asinhf, Acosh elementary::acoshf, Atanh elementary::atanhf, Erf libm::erff, Tgamma libm::tgammaf,
-        Lgamma libm::lgammaf,
+        Sqrt libm::sqrtf, Cbrt elementary::cbrtf, Exp elementary::expf, Exp2 elementary::exp2f,
+        Expm1 elementary::expm1f, Log elementary::logf, Log2 elementary::log2f, Log10 elementary::log10f,
+        Log1p elementary::log1pf, Sin libm::sinf, Cos libm::cosf, Tan libm::tanf, Asin elementary::asinf,
+        Acos elementary::acosf, Atan elementary::atanf, Sinh elementary::sinhf, Cosh elementary::coshf,
+        Tanh elementary::tanhf, Asinh elementary::asinhf, Acosh elementary::acoshf, Atanh elementary::atanhf,
+        Erf libm::erff, Tgamma libm::tgammaf, Lgamma libm::lgammaf,
     ],
     [Pow libm::powf, Atan2 libm::atan2f, Hypot libm::hypotf, Nextafter libm::nextafterf, Fmod libm::fmodf,]
 );

@@ -1,11 +1,8 @@
 //! Powers of e and 2, and hyperbolic functions.
 
-use super::real::{Real, Word};
+use super::bits::{SHIFT, power_of_two};
+use super::real::Real;
 use std::f64::consts::LOG2_E;
-
-/// 1.5 * 2^52. The sum with a float below 2^51 in magnitude is rounded to an integer, which is then
-/// in the lowest bits.
-pub(super) const SHIFT: f64 = 6_755_399_441_055_744.0;
 
 /// The leading 32 bits of ln 2, so that products with integers below 2^20 are exact, and the
 /// remaining bits.
@@ -61,11 +58,6 @@ impl<R: Real> Reduced<R> {
         let tail = r * r * (r * r.polynomial(&EXP) + 0.5) - low;
         Reduced { power: shifted.bits() - SHIFT.to_bits(), high, tail }
     }
-}
-
-/// Returns `2^k` for an integer from -1022 to 1023.
-pub(super) fn power_of_two<W: Word>(k: W) -> W::Float {
-    ((k + 1023) << 52).float()
 }
 
 /// Returns `y * 2^k`, rounded once.

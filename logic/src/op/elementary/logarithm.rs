@@ -1,5 +1,6 @@
 //! Logarithms, and inverse hyperbolic functions.
 
+use super::bits::{FRACTION, biased_exponent};
 use super::exponential::{LN2_HIGH, LN2_LOW};
 use super::real::{Real, Word};
 
@@ -24,10 +25,8 @@ const LOG10_2_HIGH: f64 = f64::from_bits(0x3fd3_4413_509f_6000);
 const LOG10_2_LOW: f64 = 3.694_239_077_158_931e-13;
 
 const ONE: u64 = 1.0_f64.to_bits();
-const MANTISSA: u64 = (1 << 52) - 1;
 /// The bits of a float slightly below sqrt(1/2).
 const ROOT_OF_HALF: u64 = 0x3fe6_a09e_0000_0000;
-const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
 /// Magnitude above which `1 + x^2` rounds to `x^2`.
 const HUGE: f64 = (1u64 << 28) as f64;
 
@@ -44,8 +43,8 @@ struct Reduced<R> {
 impl<R: Real> Reduced<R> {
     fn new(x: R) -> Reduced<R> {
         let shifted = x.bits() + (ONE - ROOT_OF_HALF);
-        let k = ((shifted >> 52) | TWO_TO_52.to_bits()).float() - (TWO_TO_52 + 1023.0);
-        let f = ((shifted & MANTISSA) + ROOT_OF_HALF).float() - 1.0;
+        let k = biased_exponent(shifted) - 1023.0;
+        let f = ((shifted & FRACTION) + ROOT_OF_HALF).float() - 1.0;
         let half_square = f * 0.5 * f;
         let s = f / (f + 2.0);
         let z = s * s;

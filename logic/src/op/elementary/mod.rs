@@ -1,20 +1,19 @@
 //! Elementary functions in plain float arithmetic: exponentials, logarithms, hyperbolic functions
-//! and their inverses, inverse trigonometric functions and the cube root.
+//! and their inverses, inverse trigonometric functions, the cube root, and the sign bit.
 //!
-//! Each function is defined once, over the trait [`Real`]. The definition over `f64` computes
-//! values. The definition over [`Recorded`] yields a list of steps, which backends translate. All
-//! of them compute the same bits, because every step is exact or rounded as IEEE 754 demands, and
-//! no step depends on the machine. Expansions have no branches and no tables, so compilers compute
-//! several arguments at a time on vectors.
+//! Each function is written once, for any type with float arithmetic (`Real`). With `f64`, it
+//! computes a value. With a type that records operations, it yields an [`Expansion`], from which
+//! backends generate code. Both give the same bits on every machine, because each step is exact or
+//! rounded as IEEE 754 demands. There are no branches and no tables, so compilers compute several
+//! arguments at a time on vectors.
 //!
 //! Results differ from the exact values by less than 2.5 units in the last place. Functions of
 //! `f32` are rounded results of the functions of `f64`.
 //!
-//! The reductions of arguments follow the classical ones (Tang, "Table-driven implementation of the
-//! exponential function in IEEE floating-point arithmetic", 1989; Muller, "Elementary Functions",
-//! 2016). The polynomials are minimax approximations with weights that bound the error of the
-//! result.
+//! The reductions of arguments are those of Muller, "Elementary Functions", 2016. The polynomials
+//! are minimax approximations, weighted by their share of the result.
 
+mod bits;
 mod exponential;
 mod logarithm;
 mod real;
@@ -25,8 +24,7 @@ mod sign;
 mod tests;
 mod trigonometric;
 
-pub use real::Real;
-pub use recorded::{Expansion, Operation, Recorded, Step};
+pub use recorded::{Expansion, Operation, Step};
 
 macro_rules! functions {
     ($($module:ident: $(#[doc = $doc:literal] $name:ident $single:ident;)*)*) => {

@@ -4,7 +4,7 @@ use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Shl, Shr, Sub};
 
 /// A double-precision float, or an expression that computes one. Operators round as IEEE 754
 /// demands.
-pub trait Real:
+pub(super) trait Real:
     Copy
     + Neg<Output = Self>
     + Add<Output = Self>
@@ -64,7 +64,7 @@ pub trait Real:
 }
 
 /// The 64 bits of a float, or an expression that computes them. Sums and differences wrap.
-pub trait Word:
+pub(super) trait Word:
     Copy
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -76,7 +76,7 @@ pub trait Word:
     + Shr<u32, Output = Self>
 {
     /// The float with these bits.
-    type Float;
+    type Float: Real<Bits = Self>;
 
     /// Returns the float with these bits.
     fn float(self) -> Self::Float;
@@ -117,7 +117,7 @@ impl Real for f64 {
 
 /// The bits of a float.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct F64Bits(u64);
+pub(super) struct F64Bits(u64);
 
 impl Word for F64Bits {
     type Float = f64;

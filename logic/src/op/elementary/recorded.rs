@@ -131,15 +131,15 @@ impl<'a> Handle<'a> {
 
 /// A float that is recorded instead of computed.
 #[derive(Clone, Copy)]
-pub struct Recorded<'a>(Handle<'a>);
+pub(super) struct Recorded<'a>(Handle<'a>);
 
 /// The bits of a [`Recorded`] float.
 #[derive(Clone, Copy)]
-pub struct RecordedBits<'a>(Handle<'a>);
+pub(super) struct RecordedBits<'a>(Handle<'a>);
 
 /// A recorded truth value.
 #[derive(Clone, Copy)]
-pub struct RecordedTest<'a>(Handle<'a>);
+pub(super) struct RecordedTest<'a>(Handle<'a>);
 
 impl<'a> Real for Recorded<'a> {
     type Bits = RecordedBits<'a>;

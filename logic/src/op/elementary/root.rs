@@ -1,6 +1,6 @@
 //! The cube root.
 
-use super::exponential::{SHIFT, power_of_two};
+use super::bits::{FRACTION, SHIFT, biased_exponent, power_of_two};
 use super::real::{Real, Word};
 
 /// The cube root from 1 to 2, to 25 bits.
@@ -15,16 +15,13 @@ const CBRT: [f64; 8] = [
     0.001_590_692_494_416_972_3,
 ];
 
-const MANTISSA: u64 = (1 << 52) - 1;
-const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
-
 pub(super) fn cbrt<R: Real>(x: R) -> R {
     let a = x.abs();
     let subnormal = a.is_below(f64::MIN_POSITIVE);
     let bits = R::select(subnormal, a * (1u64 << 54) as f64, a).bits();
     // a = 2^(e - 1023) m, and e = 3 third + rest, where the rest is 0, 1 or 2.
-    let e = ((bits >> 52) | TWO_TO_52.to_bits()).float() - TWO_TO_52;
-    let m = ((bits & MANTISSA) | 1.0_f64.to_bits()).float();
+    let e = biased_exponent(bits);
+    let m = ((bits & FRACTION) | 1.0_f64.to_bits()).float();
     let shifted = (e - 1.0) * (1.0 / 3.0) + SHIFT;
     let third = shifted - SHIFT;
     let rest = e - third * 3.0;

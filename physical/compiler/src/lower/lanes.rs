@@ -73,9 +73,8 @@ pub fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
     }
 }
 
-/// Replaces walks along lists with folds in lanes, for the cursors in `requested`; of two requests
-/// for a cursor, the later one counts. The body of such
-/// a walk only folds one value:
+/// Replaces walks along lists with folds in lanes, for the cursors in `requested`. Of two requests
+/// for a cursor, the later one counts. The body of such a walk only folds one value:
 /// ```text
 /// while q < end { name = .. q ..; acc = acc op value; q = q + 1 }
 /// ```

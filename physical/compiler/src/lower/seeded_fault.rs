@@ -50,6 +50,7 @@ faults! {
         RunLength in "lower/integrate.rs": "Integration: a run has one round too many.";
         LastOfRun in "lower/integrate.rs": "Integration: a pair takes the last coordinate of its run.";
         PromotedStore in "lower/stmt.rs": "Accumulators are not stored after their loop.";
+        UnguardedFold in "lower/unguarded.rs": "A loop without guards is not run again if its fold is NaN.";
         RestOfLoop in "lower/stmt.rs": "Short circuit: the rest of the loop is dropped once a fold is decided.";
         MaskEqual in "lower/unfurl.rs": "Masks: `>=` is treated as `>`.";
         ShiftSign in "lower/looplets/shift.rs": "Shift: the ends of chunks move in the wrong direction.";

@@ -83,8 +83,8 @@ static void rp_host_swap(void *host, uint32_t a, uint32_t b) {
     slots[b] = kept;
 }
 
-static double rp_ldexp_f64(double x, double n) { return ldexp(x, (int)n); }
-static float rp_ldexp_f32(float x, float n) { return ldexpf(x, (int)n); }
+static double host_ldexp_f64(double x, double n) { return ldexp(x, (int)n); }
+static float host_ldexp_f32(float x, float n) { return ldexpf(x, (int)n); }
 
 static void *rp_read(FILE *file, size_t bytes) {
     void *data = malloc(bytes);

@@ -151,16 +151,16 @@ fn run_compiled(kernels: &[SanitizedKernel], folder: &Path, flags: &[&str]) -> R
 /// Returns the text of two tables: the entries of the kernels, and the functions of the
 /// mathematical library in the order of the frame's table.
 fn tables(kernels: usize) -> String {
-    let mut text = String::from("\n#include <math.h>\nstatic double rp_ldexp_f64(double, double);\n");
-    text.push_str("static float rp_ldexp_f32(float, float);\n");
-    text.push_str("static double rp_signbit_f64(double x) { return __builtin_signbit(x) ? 1 : 0; }\n");
-    text.push_str("static float rp_signbit_f32(float x) { return __builtin_signbit(x) ? 1 : 0; }\n");
+    let mut text = String::from("\n#include <math.h>\nstatic double host_ldexp_f64(double, double);\n");
+    text.push_str("static float host_ldexp_f32(float, float);\n");
+    text.push_str("static double host_signbit_f64(double x) { return __builtin_signbit(x) ? 1 : 0; }\n");
+    text.push_str("static float host_signbit_f32(float x) { return __builtin_signbit(x) ? 1 : 0; }\n");
     text.push_str("static const uintptr_t math[] = {\n");
     for function in MathFn::ALL {
         let _ = match (function, function.implementation()) {
-            (MathFn::Ldexp, _) => writeln!(text, "    (uintptr_t)rp_ldexp_f64, (uintptr_t)rp_ldexp_f32,"),
+            (MathFn::Ldexp, _) => writeln!(text, "    (uintptr_t)host_ldexp_f64, (uintptr_t)host_ldexp_f32,"),
             // `signbit` is a macro in C.
-            (MathFn::SignBit, _) => writeln!(text, "    (uintptr_t)rp_signbit_f64, (uintptr_t)rp_signbit_f32,"),
+            (MathFn::SignBit, _) => writeln!(text, "    (uintptr_t)host_signbit_f64, (uintptr_t)host_signbit_f32,"),
             (_, MathImpl::Unary(..) | MathImpl::Binary(..)) => {
                 writeln!(text, "    (uintptr_t){0}, (uintptr_t){0}f,", function.name())
             }

@@ -18,7 +18,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Programs that together detect each fault of [`SeededFault::PLAN_FAULTS`].
-const PROGRAMS: [&str; 25] = [
+const PROGRAMS: [&str; 26] = [
+    "(program (input x (type (shape 6) f64 0.0 dense)) (input y (type (shape 6) f64 0.0 dense))
+       (local p (type (shape 6) f64 0.0 dense)) (output s (type (shape) f64 0.0 dense))
+       (block (for i (= (p i) (/ 1.0 (x i)))) (for i (+= (s) (* (p i) (y i))))))",
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))
        (for i (for j (init (C i j) (+ (A i j) (B i j))))))",
