@@ -1,23 +1,35 @@
 //! Elementary functions as text: their steps in plain arithmetic, which C compilers inline into
 //! loops and compute on vectors.
 
-use super::types::{Typing, literal};
-use redpoll_logic::Scalar;
+use super::types::{Typing, c_type, literal};
 use redpoll_logic::op::elementary::{Expansion, Operation, Step};
+use redpoll_logic::{Prim, Scalar};
 use std::fmt::Write;
 
 /// Greatest length of an expression that is written within another one.
 const MAX_NESTED: usize = 400;
 
-/// Returns the text of a function of a `double` by its name.
-pub(super) fn function(expansion: &Expansion, name: &str) -> String {
+/// Returns the text of a helper that selects one of two floats. Its arguments are computed before
+/// the selection, so functions with nested selections have no branches, which would keep them from
+/// vectors.
+pub(super) fn select(name: &str) -> String {
+    format!("{} {{\n    return condition ? yes : no;\n}}\n", select_head(name))
+}
+
+fn select_head(name: &str) -> String {
+    format!("static inline double {name}({} condition, double yes, double no)", c_type(Prim::Bool))
+}
+
+/// Returns the text of a function of a `double`, by its name and that of the helper for selections.
+/// The helper may follow.
+pub(super) fn function(expansion: &Expansion, name: &str, select: &str) -> String {
     let mut uses = vec![0; expansion.steps.len()];
     let operands = expansion.steps.iter().flat_map(|step| &step.operands);
     operands.for_each(|operand| uses[*operand] += 1);
-    let mut text = format!("static inline double {name}(double x) {{\n");
+    let mut text = format!("{};\n\nstatic inline double {name}(double x) {{\n", select_head(select));
     let mut values: Vec<String> = Vec::with_capacity(expansion.steps.len());
     for (number, step) in expansion.steps.iter().enumerate() {
-        let value = value(step, &values);
+        let value = value(step, &values, select);
         let once = uses[number] == 1 && value.len() <= MAX_NESTED;
         values.push(match step.operation {
             Operation::Bits => {
@@ -30,6 +42,7 @@ pub(super) fn function(expansion: &Expansion, name: &str) -> String {
             }
             _ if step.operands.is_empty() => value,
             _ if once && step.operands.len() == 1 => value,
+            _ if once && step.operation == Operation::Select => value,
             _ if once => format!("({value})"),
             operation => {
                 let _ = writeln!(text, "    const {} t{number} = {value};", type_of(operation));
@@ -44,15 +57,16 @@ pub(super) fn function(expansion: &Expansion, name: &str) -> String {
 /// Returns the C type of the result of an operation, unions apart.
 fn type_of(operation: Operation) -> &'static str {
     match operation {
-        Operation::Less => "_Bool",
+        Operation::Less => c_type(Prim::Bool),
         Operation::AddBits | Operation::SubBits | Operation::And | Operation::Or => "uint64_t",
         Operation::Shl(_) | Operation::Shr(_) => "uint64_t",
         _ => "double",
     }
 }
 
-/// Returns the text of a step, given the texts of its operands.
-fn value(step: &Step, values: &[String]) -> String {
+/// Returns the text of a step, given the texts of its operands and the name of the helper for
+/// selections.
+fn value(step: &Step, values: &[String], select: &str) -> String {
     let operand = |k: usize| &values[step.operands[k]];
     let infix = |symbol: &str| format!("{} {symbol} {}", operand(0), operand(1));
     match step.operation {
@@ -69,7 +83,7 @@ fn value(step: &Step, values: &[String]) -> String {
         Operation::Mul => infix("*"),
         Operation::Div => infix("/"),
         Operation::Less => infix("<"),
-        Operation::Select => format!("{} ? {} : {}", operand(0), operand(1), operand(2)),
+        Operation::Select => format!("{select}({}, {}, {})", operand(0), operand(1), operand(2)),
         Operation::And => infix("&"),
         Operation::Or => infix("|"),
         Operation::Shl(count) => format!("({} << {count})", operand(0)),

@@ -264,7 +264,8 @@ impl Helpers {
                 )
             });
         }
-        self.add(double, |name| elementary::function(expansion, name))
+        let select = self.add("rp_select_f64".into(), elementary::select);
+        self.add(double, |name| elementary::function(expansion, name, &select))
     }
 
     fn call(&mut self, function: MathFn, prim: Prim) -> String {
