@@ -5,6 +5,7 @@
 //! the product of random factors.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
+use redpoll::linalg;
 use redpoll::prelude::*;
 
 const RANK: u64 = 4;
@@ -27,9 +28,9 @@ fn main() -> Result<(), Error> {
             // Gram matrix of that Khatri-Rao product.
             let [b, c] = [1, 2].map(|next| &factors[(mode + next) % 3]);
             let product = session.einsum(spec, [&tensor, b, c]);
-            let solution = product.matmul(inverse(&(b.t().matmul(b) * c.t().matmul(c)))?);
-            solution.compute()?;
-            factors[mode] = solution;
+            let gram = b.t().matmul(b) * c.t().matmul(c);
+            factors[mode] = product.matmul(linalg::pinv(&gram, None)?);
+            factors[mode].compute()?;
         }
         // The error of the model X: |T - X|^2 = |T|^2 - 2 <T, X> + |X|^2.
         let [a, b, c] = &factors;
@@ -38,16 +39,4 @@ fn main() -> Result<(), Error> {
         println!("round {round:>2}: fit {:.4}", 1.0 - ((square - 2.0 * inner + model).max(0.0) / square).sqrt());
     }
     Ok(())
-}
-
-/// Inverts a Gram matrix, with 1e-9 added to its diagonal, by Newton's iteration.
-fn inverse(gram: &Array) -> Result<Array, Error> {
-    let gram = gram + 1e-9 * gram.session().eye(RANK, RANK, 0, Prim::F64);
-    gram.compute()?;
-    let mut inverse = &gram / gram.square().sum(..);
-    for _ in 0..80 {
-        inverse = 2.0 * &inverse - inverse.matmul(&gram).matmul(&inverse);
-        inverse.compute()?;
-    }
-    Ok(inverse)
 }

@@ -3,7 +3,7 @@
 use crate::Target;
 use crate::timings::Phase;
 use redpoll_compiler::notation::ProgramRule;
-use redpoll_logic::{Alias, DType, Prim, plural};
+use redpoll_logic::{Alias, plural};
 use std::sync::Arc;
 
 /// Cause of a failed operation of redpoll.
@@ -120,16 +120,6 @@ pub enum Error {
     #[cfg(feature = "linalg")]
     #[error(transparent)]
     Solver(#[from] crate::linalg::iterative::SolverError),
-    /// Values were requested in a type other than their dtype. The fault is the caller's.
-    #[error(
-        "the values have dtype {dtype}, but {requested} was requested; cast the array first: `astype(Prim::{requested:?})`"
-    )]
-    DTypeMismatch {
-        /// The dtype of the values.
-        dtype: DType,
-        /// The requested type.
-        requested: Prim,
-    },
     /// A file or a folder of a dump could not be read or written.
     #[error("dump, {}: {source}", .path.display())]
     Dump {

@@ -9,8 +9,8 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of floating-point operations from which on threads share a computation. A smaller
-/// computation stays on the caller's thread.
+/// The least number of floating-point operations of a computation that several threads share. A
+/// smaller computation stays on the caller's thread.
 const SHARED: f64 = 1e7;
 
 /// The number of parts into which faer divides a shared computation. Rounding errors depend on the
@@ -22,8 +22,9 @@ const PARTS: usize = 16;
 pub struct Context {
     /// The number of threads.
     pub threads: NonZero<usize>,
-    /// The budget to which copies, workspaces and results are charged. The factors of sparse
-    /// matrices are charged where their size is known in advance.
+    /// The budget to which copies, workspaces and results are charged. Of the factorizations of
+    /// sparse matrices, only the matrix in another format, the right sides, the results, and the
+    /// factors of Cholesky and LDLT are charged.
     pub memory: Arc<MemoryBudget>,
     /// A flag that stops the computation before the next matrix of a stack.
     pub cancel: Arc<AtomicBool>,
@@ -38,8 +39,8 @@ impl Default for Context {
 }
 
 impl Context {
-    /// Runs work of about this many floating-point operations with the parallelism for faer. The
-    /// result does not depend on the number of threads.
+    /// Runs `work`, which takes about this many floating-point operations, and passes it the
+    /// parallelism for faer. The result does not depend on the number of threads.
     pub(crate) fn run<R: Send>(&self, operations: f64, work: impl FnOnce(Par) -> R + Send) -> R {
         match if is_shared(operations) { pool_of(self.threads) } else { None } {
             Some(pool) => pool.install(|| work(Par::rayon(PARTS))),
@@ -47,9 +48,9 @@ impl Context {
         }
     }
 
-    /// Runs work of the high-level functions of faer, which divide it by the number of threads of
-    /// the current pool. A pool of one thread makes the result independent of the number of
-    /// threads.
+    /// Runs calls of the high-level interface of faer in a pool of one thread. That interface
+    /// divides its work by the number of threads of the current pool, and rounding errors depend on
+    /// the division.
     pub(crate) fn run_on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         match pool_of(NonZero::<usize>::MIN) {
             Some(pool) => pool.install(work),
@@ -57,7 +58,7 @@ impl Context {
         }
     }
 
-    /// Returns the threads; `None` for one thread, or if the system cannot start threads.
+    /// Returns the thread pool; `None` for one thread, or if the system cannot start threads.
     pub(crate) fn pool(&self) -> Option<Arc<ThreadPool>> {
         if self.threads.get() > 1 { pool_of(self.threads) } else { None }
     }
@@ -98,7 +99,8 @@ impl Drop for Reservation {
     }
 }
 
-/// Returns the pool of this many threads, which all computations of the process share.
+/// Returns the pool of this many threads, which all computations of the process share; `None` if
+/// the system cannot start the threads.
 fn pool_of(threads: NonZero<usize>) -> Option<Arc<ThreadPool>> {
     static POOLS: Mutex<BTreeMap<NonZero<usize>, Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -64,8 +64,8 @@ pub enum Error {
         /// The index of the matrix in the stack; empty for a single matrix.
         batch: Vec<u64>,
     },
-    /// The iteration that computes singular values or eigenvalues did not converge. The fault is
-    /// nobody's.
+    /// The iteration that computes singular values or eigenvalues did not converge. Neither the
+    /// caller nor the data is at fault.
     #[error("`{function}` did not converge for {}", matrix(.batch))]
     NotConverged {
         /// The name of the function.
@@ -88,13 +88,14 @@ pub enum Error {
         /// The name of the function.
         function: &'static str,
     },
-    /// The matrices or the factors do not fit into memory. The fault of the dimensions.
+    /// The matrices or the factors do not fit into memory. The fault is the caller's.
     #[error("`{function}`: the matrices or factors do not fit into memory")]
     TooLarge {
         /// The name of the function.
         function: &'static str,
     },
     /// A conversion failed, the memory limit is reached, or the caller cancelled the computation.
+    /// The inner error says whose fault it is.
     #[error(transparent)]
     Storage(#[from] redpoll_storage::Error),
 }

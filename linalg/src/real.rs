@@ -19,6 +19,7 @@ pub(crate) trait Real: RealField + Element + Copy + PartialOrd + Default + std::
     /// Returns the number as an `f64`.
     fn widened(self) -> f64;
 
+    /// Returns whether the number is neither infinite nor NaN.
     fn is_number(self) -> bool {
         self.widened().is_finite()
     }

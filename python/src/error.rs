@@ -22,7 +22,6 @@ const INDEXING: [&str; 3] = ["slice", "take", "get"];
 pub(crate) fn exception(error: Error) -> PyErr {
     match &error {
         Error::Array(error) => array_exception(error),
-        Error::DTypeMismatch { .. } => PyTypeError::new_err(error.to_string()),
         Error::TooLarge { .. } => PyMemoryError::new_err(error.to_string()),
         Error::UnknownSample { .. } | Error::UnboundTables(_) => PyKeyError::new_err(error.to_string()),
         Error::Linalg(error) => linalg_exception(error),
@@ -43,7 +42,9 @@ fn array_exception(error: &ArrayError) -> PyErr {
     match cause {
         Cause::Axis { .. } => crate::operand::axis_error(message),
         Cause::UnknownMode { .. } => PyKeyError::new_err(message),
-        Cause::MixedStyles { .. } | Cause::NamedModes(_) | Cause::Logic(_) => PyTypeError::new_err(message),
+        Cause::MixedStyles { .. } | Cause::NamedModes(_) | Cause::Logic(_) | Cause::DType { .. } => {
+            PyTypeError::new_err(message)
+        }
         Cause::Storage(source) => storage_exception(source, message),
         Cause::Shape(_) if INDEXING.contains(operation) => PyIndexError::new_err(message),
         _ => PyValueError::new_err(message),

@@ -1,5 +1,7 @@
 """The settings, the dtypes, the comparison with NumPy and the random numbers of all tests."""
 
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -25,6 +27,14 @@ def same(array, expected, *, exact=True):
         np.testing.assert_array_equal(values, expected)
     else:
         np.testing.assert_allclose(values, expected, rtol=1e-5 if expected.dtype == np.float32 else 1e-12, atol=1e-12)
+
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Let SIGINT raise KeyboardInterrupt, also in background jobs of shells, which ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

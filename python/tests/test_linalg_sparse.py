@@ -193,6 +193,8 @@ def test_shifts_of_minres(rng):
     expected = np.linalg.solve(a.toarray() - 0.3 * np.eye(25), b)
     for operator in (a, rp.asarray(a), linalg.LinearOperator(a.shape, lambda x: a @ x)):
         close(linalg.minres(operator, b, shift=0.3, rtol=1e-12)[0], expected, 1e-6)
+    with pytest.raises(ValueError):
+        linalg.minres(np.ones((3, 1)), np.ones(3), shift=0.3)
 
 
 @pytest.mark.parametrize("shape", [(20, 8), (8, 20), (9, 9)])

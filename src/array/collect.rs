@@ -1,6 +1,7 @@
 //! Evaluation of lazy arrays, and views of their plans.
 
 use super::Array;
+use super::error::ArrayError;
 use super::kept::KeptTensor;
 use super::place::{stored_element, stored_tensor};
 use super::resolve::Resolver;
@@ -227,8 +228,9 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::collect`]. Also fails if the dtype differs from `T`, or the dense
     /// values exceed the limits of storage.
+    #[track_caller]
     pub fn to_vec<T: Value>(&self) -> Result<Vec<T>, Error> {
-        values(&self.collect()?)
+        values("to_vec", &self.collect()?)
     }
 
     /// Compiles the array to kernels.
@@ -348,14 +350,18 @@ impl Array {
     }
 }
 
-/// Returns the values of a tensor in row-major order.
-pub(crate) fn values<T: Value>(tensor: &Tensor) -> Result<Vec<T>, Error> {
-    let mismatch = || Error::DTypeMismatch { dtype: tensor.ty().dtype.clone(), requested: T::PRIM };
-    if tensor.ty().dtype != T::PRIM.into() {
-        return Err(mismatch());
+/// Returns the values of a tensor in row-major order; `operation` is the method that the user
+/// called.
+#[track_caller]
+pub(crate) fn values<T: Value>(operation: &'static str, tensor: &Tensor) -> Result<Vec<T>, Error> {
+    let dtype = &tensor.ty().dtype;
+    if *dtype != T::PRIM.into() {
+        return Err(ArrayError::dtype(operation, dtype, T::PRIM));
     }
     let dense = convert(tensor, &Format::dense(tensor.ty().shape.len()))?;
-    let values = T::of_buffer(&dense.leaf()[0]).ok_or_else(mismatch)?;
+    let Some(values) = T::of_buffer(&dense.leaf()[0]) else {
+        return Err(ArrayError::dtype(operation, dtype, T::PRIM));
+    };
     tensor.check_files()?;
     Ok(values)
 }

@@ -37,9 +37,10 @@ impl Array {
     ///
     /// # Errors
     /// The errors of [`Array::to_vec`].
+    #[track_caller]
     pub fn to_ndarray<T: Value>(&self) -> Result<ArrayD<T>, Error> {
         let tensor = self.collect()?;
         let shape: Vec<usize> = tensor.ty().shape.iter().map(|n| *n as usize).collect();
-        Ok(ArrayD::from_shape_vec(shape, values(&tensor)?).expect("there is one value per element"))
+        Ok(ArrayD::from_shape_vec(shape, values("to_ndarray", &tensor)?).expect("there is one value per element"))
     }
 }

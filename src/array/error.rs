@@ -1,7 +1,7 @@
 //! Errors of operations on arrays.
 
 use crate::error::Error;
-use redpoll_logic::{Field, plural};
+use redpoll_logic::{DType, Field, Prim, plural};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -85,6 +85,16 @@ pub enum Cause {
     /// Shapes, dtypes or values that the operation does not accept.
     #[error("{0}")]
     Shape(String),
+    /// Values requested in a type other than their dtype.
+    #[error(
+        "the values have dtype {dtype}, but {requested} was requested; cast the array first: `astype(Prim::{requested:?})`"
+    )]
+    DType {
+        /// The dtype of the values.
+        dtype: DType,
+        /// The requested type.
+        requested: Prim,
+    },
     /// An operation by position on an array with named modes.
     #[error("the operation needs numbered modes, but the modes are named {}; call `by_position` first", name_list(.0))]
     NamedModes(Vec<Field>),
@@ -100,6 +110,12 @@ impl ArrayError {
     /// Returns the error of an operation that the caller's program applied at `location`.
     pub(crate) fn at(operation: &'static str, location: &'static Location<'static>, cause: Cause) -> Error {
         Error::Array(Arc::new(ArrayError { operation, location, cause }))
+    }
+
+    /// Returns the error for values that are requested in a type other than their dtype.
+    #[track_caller]
+    pub(crate) fn dtype(operation: &'static str, dtype: &DType, requested: Prim) -> Error {
+        ArrayError::at(operation, Location::caller(), Cause::DType { dtype: dtype.clone(), requested })
     }
 
     /// Returns the error for shapes or values that an operation does not accept.

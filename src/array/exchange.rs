@@ -3,7 +3,7 @@
 
 use super::Array;
 use super::builder::DuplicatePolicy;
-use super::error::Cause;
+use super::error::{ArrayError, Cause};
 use super::value::Value;
 use crate::error::Error;
 use crate::session::Session;
@@ -79,14 +79,12 @@ impl Array {
     ///
     /// # Errors
     /// The errors of [`Array::to_vec`].
+    #[track_caller]
     pub fn entries<T: Value>(&self) -> Result<Vec<(Vec<u64>, T)>, Error> {
         let tensor = self.collect()?;
         let triples = row_major(&tensor)?;
-        let mismatch = || Error::DTypeMismatch { dtype: tensor.ty().dtype.clone(), requested: T::PRIM };
-        if tensor.ty().dtype != T::PRIM.into() {
-            return Err(mismatch());
-        }
-        let values = T::of_buffer(&triples.values.columns()[0]).ok_or_else(mismatch)?;
+        let values = T::of_buffer(&triples.values.columns()[0]).filter(|_| tensor.ty().dtype == T::PRIM.into());
+        let Some(values) = values else { return Err(ArrayError::dtype("entries", &tensor.ty().dtype, T::PRIM)) };
         let fill = &tensor.ty().fill;
         let entries = values.into_iter().enumerate().filter(|(_, value)| (*value).into() != *fill);
         Ok(entries.map(|(k, value)| (triples.coordinates_of(k), value)).collect())

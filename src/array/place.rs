@@ -1,6 +1,6 @@
 //! Reads of stored arrays without a plan: whole tensors and single elements.
 
-use super::error::Cause;
+use super::error::{ArrayError, Cause};
 use super::slice::resolve_coordinate;
 use super::sources::{Source, Sources};
 use super::state::ArrayState;
@@ -50,7 +50,10 @@ impl Array {
             state.number_by_name(state.fields())
         });
         let tensor = element.slice(coordinates.into_iter().map(Index::from)).collect()?;
-        value(&tensor, &[])
+        match value(&tensor, &[])? {
+            Some(value) => Ok(value),
+            None => Err(ArrayError::dtype("get", &tensor.ty().dtype, T::PRIM)),
+        }
     }
 
     /// Returns the tensor of an array that is a tensor in memory or has been computed (see
@@ -93,19 +96,21 @@ impl Array {
             shape => Err(Cause::Shape(format!("expected one element, found an array of shape {shape:?}"))),
         });
         let tensor = array.collect()?;
-        value(&tensor, &vec![0; tensor.ty().shape.len()])
+        match value(&tensor, &vec![0; tensor.ty().shape.len()])? {
+            Some(value) => Ok(value),
+            None => Err(ArrayError::dtype("item", &tensor.ty().dtype, T::PRIM)),
+        }
     }
 }
 
-/// Returns the value of a tensor at the given coordinates.
-fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
+/// Returns the element of a tensor at coordinates, or `None` if its dtype is not `T`.
+fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<Option<T>, Error> {
     let dtype = &tensor.ty().dtype;
-    let mismatch = || Error::DTypeMismatch { dtype: dtype.clone(), requested: T::PRIM };
     if *dtype != T::PRIM.into() {
-        return Err(mismatch());
+        return Ok(None);
     }
     let values = Values::from_scalars(dtype.clone(), &[tensor.get(coordinates)?])?;
-    T::of_buffer(&values.columns()[0]).and_then(|values| values.first().copied()).ok_or_else(mismatch)
+    Ok(T::of_buffer(&values.columns()[0]).and_then(|values| values.first().copied()))
 }
 
 /// Returns the tensor of an array that is a table or has been computed. Returns `None` for other

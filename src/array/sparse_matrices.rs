@@ -1,7 +1,7 @@
 //! Conversion of arrays from and to the sparse matrices of `sprs`.
 
 use super::Array;
-use super::error::Cause;
+use super::error::{ArrayError, Cause};
 use super::value::Value;
 use crate::error::Error;
 use crate::session::Session;
@@ -69,9 +69,8 @@ impl Array {
             }
         });
         let tensor = stored.collect()?;
-        let mismatch = || Error::DTypeMismatch { dtype: tensor.ty().dtype.clone(), requested: T::PRIM };
         let values = T::of_buffer(&tensor.leaf()[0]).filter(|_| tensor.ty().dtype == T::PRIM.into());
-        let values = values.ok_or_else(mismatch)?;
+        let Some(values) = values else { return Err(ArrayError::dtype("to_sprs", &tensor.ty().dtype, T::PRIM)) };
         let [ptr, idx] = &tensor.levels()[1][..] else { unreachable!("compressed rows have two arrays") };
         let at = |array: &Buffer| -> Vec<usize> {
             (0..array.len()).map(|k| array.scalar(k).to_i128().map_or(0, |i| i as usize)).collect()

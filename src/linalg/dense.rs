@@ -40,7 +40,7 @@ pub struct Eigh {
 /// The sign and the logarithm of the absolute value of determinants, see [`slogdet`].
 #[derive(Clone, Debug)]
 pub struct SlogDet {
-    /// -1, 0 or 1.
+    /// -1, 0 or 1; NaN if infinities or NaN of the matrix make a pivot NaN.
     pub sign: Array,
     /// The natural logarithm of the absolute value; negative infinity for a singular matrix.
     pub log_abs_det: Array,
@@ -49,7 +49,7 @@ pub struct SlogDet {
 /// The solutions of least-squares problems, see [`lstsq`].
 #[derive(Clone, Debug)]
 pub struct Lstsq {
-    /// The solutions, of all solutions the ones with the smallest norm.
+    /// The solutions. If a problem has several, this is the one with the smallest norm.
     pub x: Array,
     /// The sum of the squares of `a x - b` for each column of `b`.
     pub residuals: Array,
@@ -142,7 +142,7 @@ pub fn slogdet(a: &Array) -> Result<SlogDet, Error> {
 
 /// Computes the Cholesky factors of symmetric positive definite matrices of shape `[.., n, n]`: the
 /// lower triangular `L` with `A = L L^T`, or the upper triangular `U` with `A = U^T U`. Reads only
-/// the same triangle of the matrices.
+/// that triangle of the matrices that the factor has.
 ///
 /// ```
 /// use redpoll::linalg::{self, Triangle};
@@ -220,8 +220,9 @@ pub fn svdvals(a: &Array) -> Result<Array, Error> {
     unary(a, dense::svdvals)
 }
 
-/// Computes the eigenvalues and eigenvectors of symmetric matrices of shape `[.., n, n]`. Reads
-/// only the elements on and below the diagonal.
+/// Computes the eigenvalues and eigenvectors of symmetric matrices of shape `[.., n, n]`. The
+/// result depends only on the elements on and below the diagonal, but the elements above it must be
+/// finite, too.
 ///
 /// ```
 /// use redpoll::linalg;
@@ -240,8 +241,9 @@ pub fn eigh(a: &Array) -> Result<Eigh, Error> {
     Ok(Eigh { values: a.session().array(values), vectors: a.session().array(vectors) })
 }
 
-/// Computes the eigenvalues of symmetric matrices of shape `[.., n, n]`, in ascending order. Reads
-/// only the elements on and below the diagonal.
+/// Computes the eigenvalues of symmetric matrices of shape `[.., n, n]`, in ascending order. They
+/// depend only on the elements on and below the diagonal, but the elements above it must be finite,
+/// too.
 ///
 /// ```
 /// use redpoll::linalg;
@@ -300,7 +302,7 @@ pub fn matrix_rank(a: &Array, rtol: impl Into<Tolerance>) -> Result<Array, Error
 }
 
 /// Solves least-squares problems by the singular value decomposition: finds the `x` that minimizes
-/// the norm of `a x - b`, and of several such `x` the one with the smallest norm.
+/// the norm of `a x - b`. If there are several, the result is the one with the smallest norm.
 ///
 /// `a` has shape `[.., m, n]`, and `b` is a vector of size `m` or has shape `[.., m, k]`, as in
 /// [`solve`]. Singular values of at most `rtol` times the largest one count as zero, with

@@ -141,6 +141,12 @@ pub fn cross(a: &Array, b: &Array, axis: i64) -> Result<Array, Error> {
             return Err(LinalgError::Shape { function: "cross", expected: "size 3 along the axis", shape }.into());
         }
     }
+    // The other modes are broadcast from the last to the first. If the ranks differ, an axis
+    // counted from the first mode is at different distances from the last one.
+    if axis >= 0 && a.shape()?.len() != b.shape()?.len() {
+        let [a, b] = [a, b].map(|array| array.moveaxis(axis, -1));
+        return cross(&a, &b, -1)?.moveaxis(-1, axis).check();
+    }
     // Element `i` is `a[i + 1] b[i + 2] - a[i + 2] b[i + 1]`, with indices modulo 3.
     let (a1, a2, b1, b2) = (a.roll(-1, axis), a.roll(-2, axis), b.roll(-1, axis), b.roll(-2, axis));
     (a1 * b2 - a2 * b1).check()

@@ -57,8 +57,8 @@ pub fn spsolve(a: &Array, b: &Array) -> Result<Array, Error> {
 ///
 /// The matrix may have any format and real dtype; its fill value must be 0. The numbers of the
 /// factors are `f32` for a matrix of `f32`, otherwise `f64`. A matrix in compressed rows or columns
-/// is not converted. The memory of the factors does not count against the memory limit of the
-/// session.
+/// keeps its format; other formats are converted. The memory of the factors does not count against
+/// the memory limit of the session.
 ///
 /// ```
 /// use redpoll::linalg;
@@ -160,8 +160,8 @@ pub fn sparse_cholesky(a: &Array) -> Result<SparseCholesky, Error> {
 }
 
 /// Factorizes a sparse symmetric matrix as `P A P^T = L D L^T` with a diagonal `D`, like
-/// [`sparse_cholesky`] but without square roots. There is no pivoting: the matrix must stay regular
-/// under every symmetric permutation, as positive definite and quasi-definite matrices do. Use
+/// [`sparse_cholesky`] but without square roots. There is no pivoting: all principal submatrices
+/// must be regular, as those of positive definite and quasi-definite matrices are. Use
 /// [`sparse_lu`] for other matrices.
 ///
 /// ```

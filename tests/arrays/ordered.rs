@@ -138,6 +138,9 @@ fn quantiles_are_those_of_dense_fibers() {
             let largest = |f: &Vec<f64>| f.iter().copied().max_by(compare).unwrap_or(f64::NAN);
             let expected: Vec<f64> = fibers.iter().map(largest).collect();
             assert_equal(&array.quantile(1.0, axis).unwrap().to_vec().unwrap(), &expected, "quantile 1");
+            let largest = |f: &Vec<f64>| numbers(f).into_iter().max_by(compare).unwrap_or(f64::NAN);
+            let expected: Vec<f64> = fibers.iter().map(largest).collect();
+            assert_equal(&array.nan_quantile(1.0, axis).unwrap().to_vec().unwrap(), &expected, "nan_quantile 1");
         }
     }
     let quantile =

@@ -80,6 +80,10 @@ fn cross_products_are_orthogonal() {
     assert_eq!(found.to_vec::<i32>().unwrap(), [0, 0, 1, -3, 0, 1]);
     let found = linalg::cross(&a.t(), &b.expand_dims(-1), 0).unwrap();
     assert_eq!(found.to_vec::<i32>().unwrap(), [0, -3, 0, 0, 1, 1]);
+    // The axis of a matrix is its first mode, and the axis of the vector its only one.
+    let unit = session.dense([3, 3], [1, 0, 0, 0, 1, 0, 0, 0, 1]);
+    let found = linalg::cross(&unit, &session.vector([1, 2, 3]), 0).unwrap();
+    assert_eq!(found.to_vec::<i32>().unwrap(), [0, 3, -2, -3, 0, 1, 2, -1, 0]);
     for (array, axis) in [(&a, 0), (&a, 2), (&b, -2), (&b, i64::MIN), (&b, i64::MAX)] {
         let error = linalg::cross(array, array, axis).unwrap_err();
         assert!(matches!(error, Error::Linalg(LinalgError::Shape { .. })), "{error}");

@@ -155,6 +155,16 @@ fn singular_values_are_roots_of_eigenvalues() {
     }
 }
 
+/// The singular vectors of zero singular values are orthonormal, too.
+#[test]
+fn singular_vectors_of_zeros_are_orthonormal() {
+    let session = Session::default();
+    let a = session.dense([4], [3.0, 2.0, 0.0, 0.0]).diagonal_matrix(0);
+    let found = svds(&a, 4, &EigenOptions::default()).unwrap();
+    let gram = found.u.t().matmul(&found.u) - session.eye(4, 4, 0, Prim::F64);
+    assert!(gram.abs().max(..).item::<f64>().unwrap() < 1e-10);
+}
+
 #[test]
 fn first_vectors_subspaces_and_tolerances_are_used() {
     let session = Session::default();

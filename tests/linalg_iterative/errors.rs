@@ -95,7 +95,7 @@ fn operators_must_return_vectors_of_their_size() {
     let wrong = FunctionOperator::new(&session, (3, 3), |x| Ok(x.session().ones([2], Prim::F64)));
     for (_, solver) in SOLVERS {
         let error = message(solver(&wrong, &b, SolverOptions::default()));
-        assert_eq!(error, "a linear operator returned a vector of shape [2] in place of [3]");
+        assert_eq!(error, "a linear operator returned a vector of shape [2], expected [3]");
     }
 }
 

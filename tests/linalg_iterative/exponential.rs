@@ -57,6 +57,19 @@ fn heat_flows_for_long_times() {
     assert!(relative_error(&one.to_vec().unwrap(), &twice.to_vec::<f64>().unwrap()) < 1e-11);
 }
 
+/// The end of a series does not depend on the scale of the vector, even if squares underflow or
+/// overflow.
+#[test]
+fn vectors_of_any_scale_are_multiplied() {
+    let session = Session::default();
+    let a = session.dense([2, 2], [0.0, 1.0, 1.0, 0.0]);
+    for scale in [1e-170, 1.0, 1e170] {
+        let found = expm_multiply(&a, &session.vector([scale, 0.0]), 1.0).unwrap().to_vec::<f64>().unwrap();
+        let found: Vec<f64> = found.iter().map(|x| x / scale).collect();
+        assert!(relative_error(&found, &[1f64.cosh(), 1f64.sinh()]) < 1e-14, "{scale}: {found:?}");
+    }
+}
+
 #[test]
 fn simple_exponentials_are_exact() {
     let session = Session::default();

@@ -69,6 +69,17 @@ fn special_cases_end_at_once() {
     }
 }
 
+/// The solution for a zero right side is found from any first guess.
+#[test]
+fn zero_right_sides_are_solved() {
+    let session = Session::default();
+    let a = session.dense([3, 3], [1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 3.0]);
+    let x0 = session.vector([1.0, 2.0, 3.0]);
+    let options = LsqrOptions { x0: Some(&x0), conlim: f64::INFINITY, ..exact() };
+    let found = lsqr(&a, &session.zeros([3], Prim::F64), options).unwrap();
+    assert!(norm(&found.x.to_vec::<f64>().unwrap()) < 1e-8, "{:?}", found.termination);
+}
+
 #[test]
 fn ill_conditioned_matrices_stop_at_the_limit() {
     let session = Session::default();

@@ -95,6 +95,29 @@ fn minres_solves_indefinite_and_singular_systems() {
     assert!(relative_error(&solution.x.to_vec::<f64>().unwrap()[..2], &[1.0, 3.0]) < 1e-9);
 }
 
+/// The tests of convergence do not depend on the scales of the matrix and the right side.
+#[test]
+fn minres_solves_systems_of_any_scale() {
+    let session = Session::default();
+    let a = session.dense([3, 3], [1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 3.0]);
+    for (scale, right) in [(1.0, 1e6), (1e-6, 1.0), (1e-20, 1.0), (1.0, 1e17)] {
+        let solution = minres(&(&a * scale), &session.full([3], right), SolverOptions::default()).unwrap();
+        assert!(solution.converged(), "{scale}, {right}: {:?}", solution.termination);
+        let expected = [1.0, 0.5, 1.0 / 3.0].map(|x| x * right / scale);
+        assert!(relative_error(&solution.x.to_vec().unwrap(), &expected) < 1e-3, "{scale}, {right}");
+    }
+}
+
+/// Rounding must not turn a zero on the diagonal of the projected matrix into a huge correction.
+#[test]
+fn gmres_does_not_divide_by_rounding_errors() {
+    let session = Session::default();
+    let singular = session.dense([2, 2], [1.0, 3.0, 3.0, 9.0]);
+    let solution = gmres(&singular, &session.vector([1.0, 0.0]), SolverOptions::default()).unwrap();
+    assert_eq!(solution.termination, Termination::Breakdown);
+    assert!(solution.residual_norm < 1.0);
+}
+
 #[test]
 fn zero_right_sides_and_empty_systems_need_no_iterations() {
     let session = Session::default();

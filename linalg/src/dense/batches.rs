@@ -1,16 +1,18 @@
 //! The loop over the matrices of a stack, by one thread or several.
 //!
-//! All threads work on each large matrix in turn. Of small matrices, each thread takes whole ones.
-//! The size alone decides, so results do not depend on the number of threads.
+//! All threads share the work on a large matrix, and the matrices follow one another. Small
+//! matrices are distributed whole among the threads. Only the size of the matrices decides whether
+//! threads share a matrix, so results do not depend on the number of threads.
 
 use crate::context::is_shared;
 use crate::real::Real;
 use crate::{Context, Error};
 use faer::Par;
+use faer::dyn_stack::{MemBuffer, StackReq};
 use rayon::prelude::*;
 
-/// The number of floating-point operations of a stack of small matrices from which on several
-/// threads process the matrices.
+/// The least number of floating-point operations of a stack of small matrices that several threads
+/// process.
 const STACK: f64 = 1e6;
 
 /// The matrices of a computation.
@@ -43,7 +45,7 @@ pub(super) fn for_each_matrix<T: Real, W, const N: usize>(
     let len = |len: usize| count.checked_mul(len).ok_or(Error::TooLarge { function });
     let total =
         lens.iter().try_fold(0usize, |total, l| total.checked_add(len(*l)?).ok_or(Error::TooLarge { function }))?;
-    // Matrices without elements may be any number.
+    // A stack may have any number of matrices without elements.
     if total == 0 {
         return Ok([const { Vec::new() }; N]);
     }
@@ -107,6 +109,14 @@ pub(crate) fn zeros<T: Real>(function: &'static str, len: usize) -> Result<Vec<T
     values.try_reserve_exact(len).map_err(|_| Error::TooLarge { function })?;
     values.resize(len, T::default());
     Ok(values)
+}
+
+/// Returns memory for the temporaries of faer.
+///
+/// # Errors
+/// When the memory cannot be allocated.
+pub(crate) fn buffer(function: &'static str, scratch: StackReq) -> Result<MemBuffer, Error> {
+    MemBuffer::try_new(scratch).map_err(|_| Error::TooLarge { function })
 }
 
 /// Cuts the first elements off a slice.

@@ -1,7 +1,6 @@
 //! The Cholesky factorization of symmetric positive definite matrices.
 
-use super::batches::{Batch, for_each_matrix, zeros};
-use super::lu::buffer;
+use super::batches::{Batch, buffer, for_each_matrix, zeros};
 use super::stack::{Stack, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
@@ -20,7 +19,8 @@ pub enum Triangle {
 }
 
 /// Computes the Cholesky factor of each matrix: the lower triangular `L` with `A = L L^T`, or the
-/// upper triangular `U` with `A = U^T U`. Reads the same triangle of the matrices only.
+/// upper triangular `U` with `A = U^T U`. Reads only that triangle of the matrices that the factor
+/// has.
 ///
 /// # Errors
 /// When a matrix is not positive definite or not square, or memory is exhausted.

@@ -1,7 +1,6 @@
 //! Eigenvalues and eigenvectors of symmetric matrices.
 
-use super::batches::{Batch, for_each_matrix, zeros};
-use super::lu::buffer;
+use super::batches::{Batch, buffer, for_each_matrix, zeros};
 use super::scale::ScaledMatrix;
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
@@ -22,8 +21,8 @@ pub struct Eigh {
     pub vectors: Tensor,
 }
 
-/// Computes the eigenvalues and eigenvectors of symmetric matrices. Reads only the elements on and
-/// below the diagonal.
+/// Computes the eigenvalues and eigenvectors of symmetric matrices. The result depends only on the
+/// elements on and below the diagonal, but the elements above it must be finite, too.
 ///
 /// # Errors
 /// When a matrix is not square, has infinities or NaN, the iteration does not converge, or memory
@@ -36,8 +35,8 @@ pub fn eigh(context: &Context, a: &Tensor) -> Result<Eigh, Error> {
     })
 }
 
-/// Computes the eigenvalues of symmetric matrices in ascending order. Reads only the elements on
-/// and below the diagonal.
+/// Computes the eigenvalues of symmetric matrices in ascending order. They depend only on the
+/// elements on and below the diagonal, but the elements above it must be finite, too.
 ///
 /// # Errors
 /// The errors of [`eigh`].
@@ -66,7 +65,8 @@ fn eigen<T: Real>(
             Ok((par, zeros::<T>(function, len)?, buffer(function, scratch)?))
         },
         |(par, workspace, buffer), k, [values, out]| {
-            // Only one triangle counts, but an infinity in the other one is a mistake, too.
+            // An infinity or NaN above the diagonal does not change the result, but it is an error
+            // of the data.
             let scaled = ScaledMatrix::of(function, &stack, k)?;
             let mut vectors = has_vectors.then(|| MatMut::from_column_major_slice_mut(workspace, n, n));
             let stack_memory = MemStack::new(buffer);

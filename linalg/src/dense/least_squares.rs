@@ -15,7 +15,7 @@ use redpoll_storage::{Array, Tensor};
 /// The solutions of least-squares problems.
 #[derive(Clone, Debug)]
 pub struct Lstsq {
-    /// The solutions, of all solutions the ones with the smallest norm.
+    /// The solutions. If a problem has several, this is the one with the smallest norm.
     pub x: Tensor,
     /// The sum of the squares of `a x - b` for each column of `b`.
     pub residuals: Tensor,
@@ -77,9 +77,12 @@ pub fn matrix_rank<'a>(context: &Context, a: &Tensor, rtol: impl Into<Tolerance<
         let count = super::stack::count_of(&s.batch);
         let tolerances = Tolerances::of::<T>(context, "matrix_rank", rtol, (&s.batch, s.larger))?;
         let rank = |k: usize| above(&s.values[k * s.size..(k + 1) * s.size], tolerances.at(k)) as i64;
+        // The charge ends before the result is charged.
+        let charge = context.reserve::<i64>(count)?;
         let mut ranks = Vec::new();
         ranks.try_reserve_exact(count).map_err(|_| Error::TooLarge { function: "matrix_rank" })?;
         ranks.extend((0..count).map(rank));
+        drop(charge);
         array_tensor(context, &s.batch, &[], Array::from_vec(ranks))
     })
 }

@@ -1,7 +1,7 @@
 //! Functions that factorize `P A = L U` with partial pivoting: systems of equations, inverses and
 //! determinants.
 
-use super::batches::{Batch, for_each_matrix, zeros};
+use super::batches::{Batch, buffer, for_each_matrix, zeros};
 use super::stack::{Broadcast, Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
@@ -18,7 +18,7 @@ const SMALL: usize = 32;
 /// The sign and the logarithm of the absolute value of the determinant of each matrix.
 #[derive(Clone, Debug)]
 pub struct SlogDet {
-    /// -1, 0 or 1; NaN for a matrix with infinities or NaN.
+    /// -1, 0 or 1; NaN if infinities or NaN of the matrix make a pivot NaN.
     pub sign: Tensor,
     /// The natural logarithm of the absolute value; negative infinity for a singular matrix.
     pub log_abs_det: Tensor,
@@ -50,7 +50,7 @@ fn solve_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor) -> Result<Tensor
         |(lu, workspace), k, [out]| {
             let (matrix, sides) = pairs.pair(k);
             lu.factorize(left.matrix(matrix));
-            if lu.first_zero_pivot() {
+            if lu.has_zero_pivot() {
                 return Err(Error::Singular { function: FUNCTION, batch: left.index(matrix) });
             }
             let mut x = MatMut::from_column_major_slice_mut(workspace, n, columns);
@@ -118,7 +118,7 @@ fn inv_of<T: Real>(context: &Context, a: &Tensor) -> Result<Tensor, Error> {
         |par| Ok((Lu::new(FUNCTION, n, n, par)?, zeros::<T>(FUNCTION, n * n)?)),
         |(lu, workspace), k, [out]| {
             lu.factorize(stack.matrix(k));
-            if lu.first_zero_pivot() {
+            if lu.has_zero_pivot() {
                 return Err(Error::Singular { function: FUNCTION, batch: stack.index(k) });
             }
             let mut inverse = MatMut::from_column_major_slice_mut(workspace, n, n);
@@ -206,7 +206,9 @@ fn of_pivots<T: Real, const N: usize>(
         |lu, k, out| {
             let transpositions = lu.factorize(stack.matrix(k));
             let sign = if transpositions.is_multiple_of(2) { 1.0 } else { -1.0 };
-            let is_singular = lu.first_zero_pivot();
+            // The search for pivots skips NaN, so a pivot may be zero in a column with NaN.
+            let has_nan = || stack.numbers(k).iter().any(|number| number.widened().is_nan());
+            let is_singular = lu.has_zero_pivot() && !has_nan();
             write(Pivots { lu: lu.factors(), sign, is_singular }, out);
             Ok(())
         },
@@ -258,8 +260,9 @@ impl<T: Real> Lu<T> {
     }
 
     /// Returns whether a pivot is zero. The pivots after a zero pivot have no meaning, because the
-    /// factorization divides by each pivot. Pivots that are NaN come from the matrix.
-    fn first_zero_pivot(&self) -> bool {
+    /// factorization divides by each pivot. A NaN before the first zero pivot comes from infinities
+    /// or NaN of the matrix.
+    fn has_zero_pivot(&self) -> bool {
         let factors = self.factors();
         let mut pivots = (0..self.n).map(|i| factors[(i, i)].widened());
         pivots.find(|pivot| *pivot == 0.0 || pivot.is_nan()) == Some(0.0)
@@ -285,9 +288,4 @@ impl<T: Real> Lu<T> {
         let order = PermRef::new_checked(&self.permutation, &self.inverse_permutation, self.n);
         inverse::inverse(out, lu, lu, order, self.par, MemStack::new(&mut self.buffer));
     }
-}
-
-/// Returns memory for the temporaries of faer.
-pub(crate) fn buffer(function: &'static str, scratch: StackReq) -> Result<MemBuffer, Error> {
-    MemBuffer::try_new(scratch).map_err(|_| Error::TooLarge { function })
 }

@@ -5,8 +5,9 @@
 //! the stack. Tensors may have any format; they are converted to dense tensors under the memory
 //! limit. An error of a single matrix names the index of the matrix in the stack.
 //!
-//! Functions that iterate (singular values, eigenvalues) take finite numbers only. In the others,
-//! infinities and NaN lead to results that are not finite, as in LAPACK.
+//! Functions of singular values and eigenvalues take finite numbers only. The other functions
+//! return infinities or NaN for matrices with infinities or NaN, or report that such a matrix is
+//! singular or not positive definite.
 
 mod batches;
 mod cholesky;
@@ -19,11 +20,10 @@ pub(crate) mod stack;
 mod svd;
 mod tolerance;
 
-pub(crate) use batches::zeros;
+pub(crate) use batches::{buffer, zeros};
 pub use cholesky::{Triangle, cholesky};
 pub use eigen::{Eigh, eigh, eigvalsh};
 pub use least_squares::{Lstsq, lstsq, matrix_rank, pinv};
-pub(crate) use lu::buffer;
 pub use lu::{SlogDet, det, inv, slogdet, solve};
 pub use qr::{Qr, QrMode, qr};
 pub use svd::{Svd, SvdMode, svd, svdvals};

@@ -1,7 +1,6 @@
 //! The QR factorization.
 
-use super::batches::{Batch, for_each_matrix, zeros};
-use super::lu::buffer;
+use super::batches::{Batch, buffer, for_each_matrix, zeros};
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};

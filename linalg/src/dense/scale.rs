@@ -7,8 +7,9 @@ use crate::real::Real;
 use faer::MatRef;
 use std::borrow::Cow;
 
-/// The matrices that LAPACK scales have a largest element outside of this range: the square root of
-/// the smallest normal number divided by the machine epsilon, and the inverse.
+/// Returns the range of the largest absolute value of a matrix that is not scaled. The bounds are
+/// those of LAPACK: `sqrt(s) / e` for the smallest normal number `s` and the machine epsilon `e`,
+/// and the inverse.
 fn range<T: Real>() -> std::ops::RangeInclusive<f64> {
     let smallest = T::MIN_POSITIVE.sqrt() / T::EPSILON;
     smallest..=1.0 / smallest

@@ -14,7 +14,7 @@ pub(super) struct Stack<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     values: Array,
-    /// The charge for the values, unless the tensor owns them.
+    /// The charge for values that were cast. The charge for other values belongs to their buffer.
     _charge: Option<Reservation>,
     _number: std::marker::PhantomData<T>,
 }
@@ -150,7 +150,7 @@ pub(crate) fn tensor_of<T: Real>(
     array_tensor(context, batch, matrix, Array::from_vec(values))
 }
 
-/// Returns a dense tensor like [`tensor_of`].
+/// Returns a dense tensor like [`tensor_of`], of an array with any type of elements.
 pub(super) fn array_tensor(context: &Context, batch: &[u64], matrix: &[usize], values: Array) -> Result<Tensor, Error> {
     let shape: Vec<u64> = batch.iter().copied().chain(matrix.iter().map(|size| *size as u64)).collect();
     let (rank, prim): (usize, Prim) = (shape.len(), values.prim());

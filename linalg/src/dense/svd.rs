@@ -1,7 +1,6 @@
 //! The singular value decomposition.
 
-use super::batches::{Batch, for_each_matrix, zeros};
-use super::lu::buffer;
+use super::batches::{Batch, buffer, for_each_matrix, zeros};
 use super::scale::ScaledMatrix;
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
@@ -93,11 +92,12 @@ pub(super) struct SingularValues<T> {
     pub(super) batch: Vec<u64>,
     /// The number of singular values of a matrix.
     pub(super) size: usize,
-    /// The larger size of a matrix.
+    /// The larger one of the numbers of rows and columns.
     pub(super) larger: usize,
     pub(super) values: Vec<T>,
 }
 
+/// Computes the singular values of each matrix in descending order.
 pub(super) fn singular_values<T: Real>(
     context: &Context,
     function: &'static str,

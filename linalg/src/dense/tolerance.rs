@@ -6,10 +6,10 @@ use crate::{Context, Error};
 use redpoll_storage::Tensor;
 
 /// The tolerance of singular values relative to the largest one of their matrix. Singular values of
-/// at most this part of the largest one count as zero.
+/// at most the tolerance times the largest one count as zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Tolerance<'a> {
-    /// The larger size of the matrices times the machine epsilon.
+    /// The larger one of the numbers of rows and columns, times the machine epsilon.
     #[default]
     Precision,
     /// A number for all matrices.

@@ -1,8 +1,9 @@
-//! Factorizations of sparse matrices, as values that solve many systems.
+//! Factorizations of sparse matrices. A factorization is a value that solves many systems.
 //!
-//! A matrix may have any format with fill value 0. A matrix in compressed columns shares its arrays
-//! with faer; so does a matrix in compressed rows, as the transpose of a matrix in compressed
-//! columns. Other formats are converted.
+//! A matrix may have any format with fill value 0. faer reads the arrays of a matrix in compressed
+//! columns, or of one in compressed rows as the transpose of a matrix in compressed columns. Arrays
+//! of other types than 64-bit indices and `f32` or `f64` values are copied. Other formats are
+//! converted.
 //!
 //! A factorization has a symbolic part, the ordering and the structure of the factors, which
 //! depends on the stored coordinates only. `refactorize` uses it again for other values.
@@ -50,8 +51,9 @@ fn same_pattern<T: Real>(
     if matrix.pattern.is_same(pattern) { Ok(matrix) } else { Err(Error::PatternChanged { function }) }
 }
 
-/// Fails if a pivot is zero. faer does not report such pivots; it divides by them. So the solution
-/// of a system has infinities or NaN, and this function solves one to find out.
+/// Fails if a pivot is zero. The LU and QR factorizations of faer do not report such pivots; they
+/// divide by them. Every solution then has infinities or NaN, so this function solves one system
+/// and looks for them.
 fn check_pivots<T: Real>(
     function: &'static str,
     rows: usize,

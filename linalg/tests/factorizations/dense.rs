@@ -28,7 +28,7 @@ fn solutions_satisfy_their_equations() {
         let inverse = matrix(&inv(&context(), &a.tensor()).unwrap());
         a.times(&inverse).assert_close(&Matrix::identity(n), 1e-9 * (1.0 + inverse.largest()));
     }
-    // The residual is small even if the solution is far off.
+    // The residual is small even if the solution is inaccurate.
     let (a, ones) = (hilbert(12), Matrix::of(12, 1, |_, _| 1.0));
     let b = a.times(&ones);
     let x = matrix(&solve(&context(), &a.tensor(), &b.tensor()).unwrap());
@@ -166,7 +166,6 @@ fn eigenvectors_are_orthonormal() {
     }
 }
 
-/// The four conditions of Moore and Penrose define the pseudo-inverse.
 /// Squares of very large or very small elements neither overflow nor underflow.
 #[test]
 fn elements_of_any_magnitude_have_singular_values() {
@@ -188,6 +187,7 @@ fn elements_of_any_magnitude_have_singular_values() {
     }
 }
 
+/// The four conditions of Moore and Penrose define the pseudo-inverse.
 #[test]
 fn pseudo_inverses_satisfy_the_conditions_of_penrose() {
     let mut random = Random(8);

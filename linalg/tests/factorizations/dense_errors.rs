@@ -45,8 +45,8 @@ fn indefinite_matrices_are_errors() {
     }
 }
 
-/// Iterations would not end well with infinities and NaN. Other functions return numbers that are
-/// not finite, or an error.
+/// Functions of singular values and eigenvalues reject infinities and NaN, with which iterations
+/// might not end. Other functions return numbers that are not finite, or an error.
 #[test]
 fn infinities_and_nan_neither_panic_nor_hang() {
     let mut random = Random(20);
@@ -76,6 +76,10 @@ fn infinities_and_nan_neither_panic_nor_hang() {
     }
     let x = solve(&context(), &tensor(&[1, 1], &[f64::NAN]), &tensor(&[1], &[1.0])).unwrap();
     assert!(values(&x)[0].is_nan());
+    // The search for the first pivot skips NaN and finds a zero.
+    let hidden = tensor(&[2, 2], &[0.0, 1.0, f64::NAN, 1.0]);
+    assert!(values(&det(&context(), &hidden).unwrap())[0].is_nan());
+    assert!(values(&slogdet(&context(), &hidden).unwrap().sign)[0].is_nan());
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn wrong_shapes_are_errors() {
     }
 }
 
-/// Matrices of sizes that no memory has are errors, also if they have no elements.
+/// Results that no memory can hold are errors, even if the matrices have no elements.
 #[test]
 fn huge_matrices_are_errors() {
     let column = tensor(&[1 << 20, 0], &[]);
@@ -110,6 +114,7 @@ fn huge_matrices_are_errors() {
     assert!(qr(&limited, &column, QrMode::Complete).is_err());
     let many = tensor(&[1 << 40, 0, 0], &[]);
     assert!(det(&limited, &many).is_err());
+    assert!(matrix_rank(&limited, &many, None).is_err());
     assert_eq!(inv(&limited, &many).unwrap().ty().shape, [1 << 40, 0, 0]);
 }
 

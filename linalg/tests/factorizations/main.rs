@@ -1,6 +1,6 @@
-//! The factorizations of dense and sparse tensors, checked by products and sums that are written
-//! apart from them: residuals, orthogonality, triangular shapes; also errors, empty matrices,
-//! formats and dtypes.
+//! The factorizations of dense and sparse tensors, checked by the plain products and sums of
+//! `matrix.rs`: residuals, orthogonality, triangular shapes; also errors, empty matrices, formats
+//! and dtypes.
 
 mod dense;
 mod dense_errors;

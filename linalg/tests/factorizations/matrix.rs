@@ -1,4 +1,4 @@
-//! Plain matrices, in which tests compute what results should be, and random numbers.
+//! Plain matrices, with which tests compute expected results, and random numbers.
 
 use redpoll_logic::{Format, Prim, Scalar, TensorType};
 use redpoll_storage::{Array, Tensor, Values, convert};

@@ -192,6 +192,16 @@ fn indefinite_matrices_are_errors() {
     assert!(matches!(error, Error::Singular { .. }), "{error}");
 }
 
+/// The pivots of a positive definite matrix may have any magnitude.
+#[test]
+fn small_pivots_are_not_zero() {
+    let a = Matrix::diagonal(2, 2, &[1e-200, 1e200]).tensor();
+    for kind in [SymmetricKind::Cholesky, SymmetricKind::Ldlt] {
+        let factors = SparseCholesky::new(&context(), &a, kind).unwrap();
+        assert!(factors.log_determinant().log_abs.abs() < 1e-11);
+    }
+}
+
 #[test]
 fn wrong_inputs_are_errors() {
     let square = Matrix::identity(3);

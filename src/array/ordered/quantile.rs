@@ -71,10 +71,23 @@ impl Array {
     /// The errors of [`Array::median`]; also if the fraction is not from 0 to 1.
     #[track_caller]
     pub fn quantile(&self, fraction: f64, axes: impl Into<Axes>) -> Result<Array, Error> {
-        if !(0.0..=1.0).contains(&fraction) {
-            return Err(ArrayError::shape("quantile", format!("expected a fraction from 0 to 1, found {fraction}")));
-        }
         self.order_statistic("quantile", fraction, &axes.into(), NanPolicy::Propagate)
+    }
+
+    /// Computes the quantile as [`Array::quantile`], but leaves out NaN: the result is NaN only if
+    /// all elements are NaN, or there is no element. The method is not lazy.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1.0, f64::NAN, 5.0]).nan_quantile(0.25, 0)?.item::<f64>()?, 2.0);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::quantile`].
+    #[track_caller]
+    pub fn nan_quantile(&self, fraction: f64, axes: impl Into<Axes>) -> Result<Array, Error> {
+        self.order_statistic("nan_quantile", fraction, &axes.into(), NanPolicy::Omit)
     }
 
     #[track_caller]
@@ -85,6 +98,9 @@ impl Array {
         axes: &Axes,
         nan: NanPolicy,
     ) -> Result<Array, Error> {
+        if !(0.0..=1.0).contains(&fraction) {
+            return Err(ArrayError::shape(operation, format!("expected a fraction from 0 to 1, found {fraction}")));
+        }
         let (tensor, along) = self.collect_along(operation, axes)?;
         let fibers = StoredFibers::of(&tensor, &along)?;
         let (values, fill) = match_prim!(fibers.prim(), T => quantiles::<T>(&fibers, fraction, nan));

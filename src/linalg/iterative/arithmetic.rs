@@ -17,7 +17,7 @@ const TASK: usize = 32 * CHUNK;
 const GROUP: usize = 4;
 /// Greatest number of passes that make a vector orthogonal to a basis.
 const MAX_PASSES: usize = 3;
-/// Number of partial sums of a dot product, so that additions do not wait for each other.
+/// Number of partial sums of a sum, so that additions do not wait for each other.
 const LANES: usize = 8;
 
 /// The elements of a chunk.
@@ -118,14 +118,14 @@ impl Sweeper {
         });
     }
 
-    /// Makes `w` orthogonal to the orthonormal vectors of a basis, so that the cosines of angles
-    /// are about `tolerance` at most, unless `w` is in the span of the basis. Returns the
-    /// coefficients that were subtracted, and the norm of `w` before and after.
+    /// Makes `w` orthogonal to the orthonormal vectors of a basis. The cosines of the angles are
+    /// then at most about `tolerance`, unless `w` is in the span of the basis. Returns the
+    /// coefficients that were subtracted, and the norms of `w` before and after.
     ///
     /// Classical Gram-Schmidt (Daniel, Gragg, Kaufman and Stewart, "Reorthogonalization and Stable
     /// Algorithms for Updating the Gram-Schmidt QR Factorization", 1976). A pass subtracts the
-    /// components and measures those that remain while the chunk is in the cache. If these are too
-    /// large, another pass follows. So two reads of the basis from memory mostly suffice.
+    /// components and measures the remaining ones while the chunk is in the cache. If the remaining
+    /// components are too large, another pass follows. Mostly, the basis is read twice from memory.
     pub(super) fn orthogonalize(&self, basis: &[Vec<f64>], w: &mut [f64], tolerance: f64) -> Orthogonalized {
         let (len, count) = (w.len(), basis.len());
         let mut coefficients = vec![0.0; count];
@@ -210,6 +210,18 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     }
     let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
     lanes.iter().sum::<f64>() + rest
+}
+
+/// Returns the sum of the absolute values of elements.
+pub(super) fn absolute_sum(a: &[f64]) -> f64 {
+    let (chunks, rest) = a.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    for chunk in chunks {
+        for lane in 0..LANES {
+            lanes[lane] += chunk[lane].abs();
+        }
+    }
+    lanes.iter().sum::<f64>() + rest.iter().map(|a| a.abs()).sum::<f64>()
 }
 
 /// Returns the sums of the products of the elements of each `v` and of `w`.

@@ -1,8 +1,8 @@
 //! A few eigenvalues of symmetric operators, and a few singular values.
 
-use super::arithmetic::{Sweeper, scale};
+use super::arithmetic::Sweeper;
 use super::error::SolverError;
-use super::lanczos::{Lanczos, ORTHOGONAL, RitzPairs, Which};
+use super::lanczos::{Lanczos, Random, RitzPairs, Which};
 use super::operator::{FunctionOperator, LinearOperator, Orientation, as_real};
 use super::product::{Product, tensor_of, vector_type};
 use super::system::{array_of, check_tolerance, finite, product_of, square, vector_of};
@@ -27,13 +27,13 @@ pub struct EigenOptions<'a> {
     pub subspace: Option<u64>,
     /// The first vector; random by default.
     pub v0: Option<&'a Array>,
-    /// A shift, whose nearest eigenvalues are found fast; only for [`eigsh`].
+    /// A shift; the eigenvalues nearest to it converge fast. Only for [`eigsh`].
     pub shift: Option<Shift<'a>>,
 }
 
-/// A shift `sigma`. The eigenvalues `1 / (lambda - sigma)` of the inverse of `A - sigma I` take the
-/// place of the eigenvalues `lambda` in the choice of the wanted ones, so those of largest
-/// magnitude are the ones nearest to the shift.
+/// A shift `sigma`. [`EigenOptions::which`] then selects from the eigenvalues
+/// `1 / (lambda - sigma)` of the inverse of `A - sigma I`: the largest magnitudes belong to the
+/// eigenvalues `lambda` nearest to the shift.
 pub struct Shift<'a> {
     /// The shift.
     pub sigma: f64,
@@ -71,7 +71,7 @@ pub struct Eigenpairs {
 /// method (Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
 /// 2000).
 ///
-/// Eigenvalues far from the others converge fast. Eigenvalues amid many others, such as the
+/// Eigenvalues far from the others converge fast. Eigenvalues close to many others, such as the
 /// smallest ones of a Laplacian, need a shift: `Some(Shift { sigma: 0.0, inverse: None })`. As in
 /// every Lanczos method, some copies of a multiple eigenvalue may be missing if `tol` is large.
 ///
@@ -144,9 +144,11 @@ pub struct SingularTriplets {
 }
 
 /// Computes the `k` largest singular values of an operator of any shape, or the smallest ones for
-/// [`Which::SmallestMagnitude`], and their vectors, from the eigenvalues of `A^T A` or `A A^T`,
-/// whichever is smaller (as in ARPACK's driver). So the absolute error of a small singular value
-/// `s` is about the square of the largest one times 1e-16, divided by `s`.
+/// [`Which::SmallestMagnitude`], and their vectors.
+///
+/// They come from the eigenvalues of the smaller matrix of `A^T A` and `A A^T`, as in ARPACK's
+/// driver. So the absolute error of a singular value `s` is about `1e-16 * s1^2 / s`, where `s1` is
+/// the largest singular value.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{EigenOptions, svds};
@@ -182,18 +184,15 @@ pub fn svds(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resul
     drop(squared);
     vectors.reverse();
     let mut values: Vec<f64> = values.iter().rev().map(|value| value.max(0.0).sqrt()).collect();
-    // The product with a vector is the other vector times its singular value.
-    let sweeper = Sweeper::of(session);
+    // The product with a vector is the other vector times its singular value. For a singular value
+    // of 0, the other vector is any vector that is orthogonal to those before.
+    let (sweeper, mut random) = (Sweeper::of(session), Random::new());
     let mut others: Vec<Vec<f64>> = Vec::with_capacity(vectors.len());
     for (vector, value) in vectors.iter_mut().zip(&mut values) {
-        let mut other = forward.times(vector)?.into_vec();
-        let made = sweeper.orthogonalize(&others, &mut other, ORTHOGONAL);
-        finite(NAME, "a product", made.before)?;
-        *value = made.before;
-        if made.after > 0.0 {
-            scale(1.0 / made.after, &mut other);
-        }
+        let other = forward.times(vector)?.into_vec();
+        *value = finite(NAME, "a product", sweeper.norm(&other))?;
         others.push(other);
+        random.replace_if_dependent(&sweeper, &mut others);
     }
     let (u, v) = if rows < columns_count { (vectors, others) } else { (others, vectors) };
     let (u, v) = (columns(session, &u, rows)?, columns(session, &v, columns_count)?);

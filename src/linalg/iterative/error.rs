@@ -1,12 +1,11 @@
 //! Errors of iterative solvers.
 
-/// An input that an iterative solver, a preconditioner or an eigenvalue solver does not accept, or
-/// a result that it cannot give.
+/// An input that a function of iterative linear algebra does not accept, or a result that it cannot
+/// compute.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SolverError {
-    /// An array or an operator has another shape than the function takes. The fault is the
-    /// caller's.
+    /// The shape of an array or an operator does not fit. The fault is the caller's.
     #[error("`{function}` takes {expected}, found shape {shape:?}")]
     Shape {
         /// The name of the function.
@@ -24,13 +23,13 @@ pub enum SolverError {
         /// The dtype of the array.
         dtype: redpoll_logic::DType,
     },
-    /// A vector has an infinity or NaN: the right side, the first guess, or a product. The fault is
-    /// the caller's, unless a product of finite numbers overflows.
+    /// An input or a product has an infinity or NaN. The fault is the caller's, unless a product of
+    /// finite numbers overflows.
     #[error("`{function}` found an infinity or NaN in {vector}")]
     NotFinite {
         /// The name of the function.
         function: &'static str,
-        /// The vector.
+        /// The name of the input or product.
         vector: &'static str,
     },
     /// A parameter is out of its range. The fault is the caller's.
@@ -45,9 +44,9 @@ pub enum SolverError {
         /// The value.
         found: f64,
     },
-    /// An operator returned a vector of another length than its shape says. The fault is the
-    /// author's of the operator.
-    #[error("a linear operator returned a vector of shape {shape:?} in place of [{rows}]")]
+    /// An operator returned a vector whose length is not its number of rows. The fault is that of
+    /// the operator's author.
+    #[error("a linear operator returned a vector of shape {shape:?}, expected [{rows}]")]
     ProductShape {
         /// The number of rows of the operator.
         rows: u64,
@@ -57,9 +56,9 @@ pub enum SolverError {
     /// An operator has no transposed product. The fault is the caller's.
     #[error("the linear operator has no transposed product; add one with `with_transpose`")]
     NoTranspose,
-    /// A shift was given without the inverse of the shifted operator, which is no array that could
-    /// be factorized. The fault is the caller's.
-    #[error("`{function}` needs the inverse of the shifted operator, because the operator is no array")]
+    /// A shift has no inverse of the shifted operator, and the operator is not an array, so the
+    /// solver cannot factorize it. The fault is the caller's.
+    #[error("`{function}` needs the inverse of the shifted operator, because the operator is not an array")]
     NoInverse {
         /// The name of the function.
         function: &'static str,

@@ -9,10 +9,11 @@ use super::system::{Iterate, System};
 use crate::array::Array;
 use crate::error::Error;
 
-/// A new direction is in the span of the basis if its part outside of the span is below this
-/// fraction of its norm.
+/// A new direction counts as part of the span of the basis if its component outside of the span is
+/// at most this fraction of its norm.
 const DEPENDENT: f64 = 10.0 * f64::EPSILON;
-/// The greatest cosine between vectors of the basis. The residual is insensitive to it.
+/// The greatest cosine between vectors of the basis. Cosines of this size hardly change the
+/// residual.
 const ORTHOGONAL: f64 = 1e-10;
 
 /// Solves `A x = b` for a square matrix by the generalized minimal residual method (Saad and
@@ -62,8 +63,8 @@ pub fn gmres(a: &dyn LinearOperator, b: &Array, restart: u64, options: SolverOpt
     }
 }
 
-/// Runs a cycle and adds its correction to the solution. Returns the reason to stop, if the cycle
-/// has one of its own.
+/// Runs a cycle and adds its correction to the solution. Returns the reason to stop, if there is
+/// one other than convergence.
 fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> Result<Option<Termination>, Error> {
     let sweeper = system.sweeper.clone();
     let n = system.len();
@@ -82,7 +83,9 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
         let dependent = made.after <= DEPENDENT * made.before;
         let below = if dependent { 0.0 } else { made.after };
         let diagonal = projected.push(made.coefficients, below);
-        if diagonal == 0.0 {
+        // The matrix is singular on the subspace. A diagonal element that is not zero only by
+        // rounding would give a huge correction.
+        if diagonal <= DEPENDENT * made.before {
             projected.drop_last();
             end = Some(Termination::Breakdown);
             break;
@@ -124,7 +127,7 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
     if is_last {
         end = system.call_back(Iterate::Formed).or(end);
     }
-    // The norm of the true residual decides, which rounding makes differ from the estimate.
+    // Rounding makes the estimate differ from the norm of the true residual, which decides.
     Ok(end.filter(|end| *end != Termination::Converged))
 }
 

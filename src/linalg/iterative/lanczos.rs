@@ -15,20 +15,21 @@ use std::cmp::Ordering;
 /// The greatest cosine between vectors of a basis. Eigenvalues are insensitive to cosines up to the
 /// square root of the precision of floats (Simon, "Analysis of the Symmetric Lanczos Algorithm with
 /// Reorthogonalization Methods", 1984).
-pub(super) const ORTHOGONAL: f64 = 1e-13;
+const ORTHOGONAL: f64 = 1e-13;
 
-/// The eigenvalues that a solver looks for.
+/// The eigenvalues that a solver computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// Those of largest absolute value.
+    /// The eigenvalues of largest absolute value.
     LargestMagnitude,
-    /// Those of smallest absolute value.
+    /// The eigenvalues of smallest absolute value.
     SmallestMagnitude,
-    /// The largest ones.
+    /// The largest eigenvalues.
     LargestAlgebraic,
-    /// The smallest ones.
+    /// The smallest eigenvalues.
     SmallestAlgebraic,
-    /// Half of them from each end; one more from the upper end if their number is odd.
+    /// Half of the eigenvalues from each end of the spectrum; if their number is odd, one more from
+    /// the upper end.
     BothEnds,
 }
 
@@ -53,8 +54,9 @@ pub(super) struct RitzPairs {
     pub(super) restarts: u64,
 }
 
-/// Subtracts from `w`, the product with the last vector of the basis, its components along that
-/// vector and the one before, of which the second is known. Returns the first one.
+/// Subtracts from `w`, the product with the last vector of a basis, its components along the last
+/// two vectors. `known` is the component along the vector before the last. Returns the component
+/// along the last vector.
 fn three_terms(sweeper: &Sweeper, basis: &[Vec<f64>], w: &mut [f64], known: Option<f64>) -> f64 {
     let Some((last, others)) = basis.split_last() else { return 0.0 };
     let [diagonal] = sweeper.sweep(w.len(), [&mut *w], |at, [w]| {
@@ -88,7 +90,7 @@ impl Lanczos {
     ) -> Result<RitzPairs, Error> {
         let sweeper = Sweeper::of(session);
         let (n, m) = (start.len(), self.subspace);
-        let mut random = Random(1);
+        let mut random = Random::new();
         let mut basis = vec![start];
         random.replace_if_dependent(&sweeper, &mut basis);
         let mut projected = Mat::<f64>::zeros(m, m);
@@ -101,8 +103,8 @@ impl Lanczos {
                 basis.truncate(j + 1);
                 basis.push(next.into_vec());
                 let (before, after) = basis.split_at_mut(j + 1);
-                // The recurrence leaves a vector that is orthogonal up to rounding, so that no
-                // further pass is needed as a rule.
+                // After the recurrence, the vector is orthogonal up to rounding, so that it mostly
+                // needs no further pass.
                 let diagonal = three_terms(&sweeper, before, &mut after[0], (j > kept).then_some(beta));
                 let made = sweeper.orthogonalize(before, &mut after[0], ORTHOGONAL);
                 finite(self.function, "a product", made.before)?;
@@ -142,7 +144,8 @@ impl Lanczos {
                 let function = self.function;
                 return Err(SolverError::NotConverged { function, converged, requested, restarts }.into());
             }
-            // A vector more for each that has converged keeps the others converging, as in ARPACK.
+            // As in ARPACK, each converged value adds a kept vector, so that the other values go on
+            // converging.
             kept = match self.count + converged.min((m - self.count) / 2) {
                 1 if m >= 6 => m / 2,
                 kept => kept.min(m - 1),
@@ -204,9 +207,13 @@ impl Lanczos {
 
 /// Random numbers of a fixed sequence (SplitMix64; Steele, Lea and Flood, "Fast Splittable
 /// Pseudorandom Number Generators", 2014), so that results repeat.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
+    pub(super) fn new() -> Random {
+        Random(1)
+    }
+
     /// Returns a number between -1 and 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -215,9 +222,9 @@ impl Random {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    /// Makes the last vector of a basis orthogonal to the others and of norm 1. If it depends on
-    /// the others, random vectors replace it.
-    fn replace_if_dependent(&mut self, sweeper: &Sweeper, basis: &mut [Vec<f64>]) {
+    /// Makes the last vector of a basis orthogonal to the other vectors, with norm 1. If the last
+    /// vector depends on the others, a random vector replaces it.
+    pub(super) fn replace_if_dependent(&mut self, sweeper: &Sweeper, basis: &mut [Vec<f64>]) {
         let Some((last, others)) = basis.split_last_mut() else { return };
         for attempt in 0..5 {
             if attempt > 0 {

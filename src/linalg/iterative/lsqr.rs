@@ -17,7 +17,7 @@ pub struct LsqrOptions<'a> {
     pub atol: f64,
     /// The relative error of the elements of `b`; 1e-6 by default.
     pub btol: f64,
-    /// The greatest estimate of the condition number of `A`; 1e8 by default, 0 for no limit.
+    /// The limit of the estimated condition number of `A`; 1e8 by default, 0 for no limit.
     pub conlim: f64,
     /// The greatest number of iterations; twice the number of columns by default.
     pub max_iterations: Option<u64>,
@@ -35,7 +35,7 @@ impl Default for LsqrOptions<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LsqrTermination {
-    /// The first guess is the exact solution.
+    /// The first guess is a least-squares solution, so there was no iteration.
     Exact,
     /// `A x = b` holds to the tolerances `atol` and `btol`.
     Compatible,
@@ -72,7 +72,7 @@ pub struct LeastSquaresSolution {
     pub matrix_norm: f64,
     /// The estimate of the condition number of that matrix.
     pub condition: f64,
-    /// The estimate of the norm of the gradient: `A^T r - damp^2 (x - x0)`.
+    /// The estimate of the norm of the gradient `A^T (b - A x) - damp^2 (x - x0)`.
     pub gradient_norm: f64,
     /// The estimate of the norm of `x - x0`.
     pub solution_norm: f64,
@@ -104,8 +104,8 @@ pub fn lsqr(a: &dyn LinearOperator, b: &Array, options: LsqrOptions<'_>) -> Resu
     let LsqrOptions { damp, atol, btol, conlim, mut callback, .. } = options;
     for (parameter, found) in [("atol", atol), ("btol", btol), ("conlim", conlim), ("damp", damp)] {
         check_tolerance(NAME, parameter, found)?;
-        finite(NAME, "a parameter", found)?;
     }
+    finite(NAME, "the damping", damp)?;
     let (rows, columns) = a.size()?;
     let max_iterations = options.max_iterations.unwrap_or(columns.saturating_mul(2));
     let sweeper = Sweeper::of(a.session());
@@ -224,15 +224,15 @@ pub fn lsqr(a: &dyn LinearOperator, b: &Array, options: LsqrOptions<'_>) -> Resu
                 break;
             }
         }
-        let test1 = rnorm / b_norm;
+        // The first test is multiplied by the norm of `b`, which may be zero.
+        let product_norm = found.matrix_norm * found.solution_norm;
         let test2 = found.gradient_norm / (found.matrix_norm * rnorm + EPSILON);
         let test3 = 1.0 / (found.condition + EPSILON);
-        let growth = found.matrix_norm * found.solution_norm / b_norm;
         let tests = [
-            (test1 <= btol + atol * growth, LsqrTermination::Compatible),
+            (rnorm <= btol * b_norm + atol * product_norm, LsqrTermination::Compatible),
             (test2 <= atol, LsqrTermination::LeastSquares),
             (conlim > 0.0 && test3 <= 1.0 / conlim, LsqrTermination::Condition),
-            (1.0 + test1 / (1.0 + growth) <= 1.0, LsqrTermination::CompatibleToPrecision),
+            (1.0 + rnorm / (b_norm + product_norm) <= 1.0, LsqrTermination::CompatibleToPrecision),
             (1.0 + test2 <= 1.0, LsqrTermination::LeastSquaresToPrecision),
             (1.0 + test3 <= 1.0, LsqrTermination::ConditionToPrecision),
         ];

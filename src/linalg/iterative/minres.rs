@@ -12,10 +12,11 @@ use crate::error::Error;
 /// residual method (Paige and Saunders, "Solution of Sparse Indefinite Systems of Linear
 /// Equations", 1975). The preconditioner must be symmetric and positive definite.
 ///
-/// Like the authors' program, and unlike the other solvers, `rtol` is relative to
-/// `norm(A) * norm(x)`, where both norms are estimated. The iteration also ends if the residual is
-/// within `atol`, or if it is orthogonal to the range of the matrix to the tolerance `rtol`
-/// ([`Termination::LeastSquares`]). With a preconditioner, norms are those that it defines.
+/// As in the authors' program, `rtol` is relative to `norm(A) * norm(x)`, with an estimate of
+/// `norm(A)`; in the other solvers, it is relative to `norm(b)`. The iteration also ends if the
+/// norm of the residual is at most `atol`, or if the residual is orthogonal to the range of the
+/// matrix to the tolerance `rtol` ([`Termination::LeastSquares`]). With a preconditioner `M`, the
+/// norm of a residual `r` is the square root of `r^T M r`.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{SolverOptions, minres};
@@ -90,8 +91,10 @@ pub fn minres(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> 
             return system.solution(Termination::Indefinite);
         }
         beta = beta_square.sqrt();
-        norm_squares += alfa.powi(2) + old_beta.powi(2) + beta.powi(2);
-        is_eigenvector = system.iterations == 0 && beta / beta1 <= 10.0 * EPSILON;
+        // The first `old_beta` is the norm of the residual, not an element of the projected matrix.
+        let above: f64 = if system.iterations == 0 { 0.0 } else { old_beta };
+        norm_squares += alfa.powi(2) + above.powi(2) + beta.powi(2);
+        is_eigenvector = system.iterations == 0 && beta <= 10.0 * EPSILON * alfa.abs();
 
         // The previous rotation, then the next one.
         let old_epsilon = epsilon;
@@ -100,14 +103,16 @@ pub fn minres(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> 
         epsilon = sn * beta;
         dbar = -cs * beta;
         let root = gbar.hypot(dbar);
-        // The residual before this step is orthogonal to the range of the matrix to the tolerance
-        // if its product with the matrix is that small. A further step would only add a large
-        // vector of the null space.
+        // `root` is the norm of the product of the matrix with the residual before this step,
+        // divided by the norm of the residual. If it is within the tolerance, the residual is
+        // orthogonal to the range of the matrix, and a further step would only add a large vector
+        // of the null space.
         let a_norm = f64::sqrt(norm_squares);
         if root <= system.rtol.max(EPSILON) * a_norm {
             return system.solution(Termination::LeastSquares);
         }
-        let gamma = gbar.hypot(beta).max(EPSILON);
+        // Not zero, because it is at least `root`.
+        let gamma = gbar.hypot(beta);
         cs = gbar / gamma;
         sn = beta / gamma;
         let phi = cs * phibar;

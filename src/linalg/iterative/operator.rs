@@ -52,13 +52,13 @@ pub trait LinearOperator {
     /// Returns the product of the transpose with a vector.
     ///
     /// # Errors
-    /// Fails if the product cannot be computed, or the operator has none.
+    /// Fails if the product cannot be computed, or the operator has no transposed product.
     fn multiply_transposed(&self, x: &Array) -> Result<Array, Error> {
         let _ = x;
         Err(SolverError::NoTranspose.into())
     }
 
-    /// Returns the matrix of the operator, if the operator is an array. Factorizations need it.
+    /// Returns the array, if the operator is one. Factorizations need it.
     fn matrix(&self) -> Option<&Array> {
         None
     }

@@ -61,7 +61,7 @@ pub enum Termination {
     /// The residual is within the tolerance.
     Converged,
     /// The residual is orthogonal to the range of the matrix, so `x` is a least-squares solution of
-    /// a system that has no solution. Only `minres` reports it.
+    /// a system that has no solution. Only `minres` stops for this reason.
     LeastSquares,
     /// The limit of iterations was reached.
     IterationLimit,
@@ -83,7 +83,7 @@ pub struct Solution {
     pub termination: Termination,
     /// The number of iterations.
     pub iterations: u64,
-    /// The norm of the residual, as the recurrences of the solver compute it. Rounding makes it
+    /// The norm of the residual, as the recurrences of the solver compute it. By rounding, it may
     /// differ from the norm of `b - A x` if the tolerance is near the precision of floats.
     pub residual_norm: f64,
 }

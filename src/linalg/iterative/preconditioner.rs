@@ -2,9 +2,9 @@
 
 use super::error::SolverError;
 use super::operator::{LinearOperator, Orientation, as_real};
-use super::product::{Product, Vector, dense_values, vector_values};
+use super::product::{Product, Vector, dense_values};
 use super::rows::Rows;
-use super::system::{array_of, square};
+use super::system::{array_of, square, vector_of};
 use crate::array::Array;
 use crate::error::Error;
 use crate::session::Session;
@@ -46,10 +46,10 @@ pub fn jacobi(a: &Array) -> Result<Preconditioner, Error> {
     Ok(Preconditioner { session: Array::session(a).clone(), kind })
 }
 
-/// Returns the incomplete LU factorization of a matrix without fill-in: both factors have the
-/// structure of the stored entries (Meijerink and van der Vorst, "An Iterative Solution Method for
-/// Linear Systems of Which the Coefficient Matrix Is a Symmetric M-Matrix", 1977; algorithm 10.4 of
-/// Saad, "Iterative Methods for Sparse Linear Systems", 2003).
+/// Returns the incomplete LU factorization of a matrix without fill-in: the factors store only
+/// coordinates that the matrix stores (Meijerink and van der Vorst, "An Iterative Solution Method
+/// for Linear Systems of Which the Coefficient Matrix Is a Symmetric M-Matrix", 1977; algorithm
+/// 10.4 of Saad, "Iterative Methods for Sparse Linear Systems", 2003).
 ///
 /// ```
 /// use redpoll::linalg::iterative::{SolverOptions, gmres, ilu0};
@@ -100,8 +100,8 @@ pub fn ilu0(a: &Array) -> Result<Preconditioner, Error> {
 }
 
 /// Returns the incomplete Cholesky factorization of a symmetric matrix without fill-in: the factor
-/// has the structure of the stored entries of the lower triangle, which alone is read (Meijerink
-/// and van der Vorst, 1977).
+/// stores only coordinates that the lower triangle of the matrix stores (Meijerink and van der
+/// Vorst, 1977). The upper triangle is not read.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{SolverOptions, cg, ic0};
@@ -115,8 +115,8 @@ pub fn ilu0(a: &Array) -> Result<Preconditioner, Error> {
 /// ```
 ///
 /// # Errors
-/// Fails if the matrix is not square, or a pivot is not positive and finite. A positive definite
-/// matrix may have such pivots unless it is an M-matrix.
+/// Fails if the matrix is not square, or a pivot is not positive and finite. This may happen for a
+/// positive definite matrix, but not for an M-matrix.
 pub fn ic0(a: &Array) -> Result<Preconditioner, Error> {
     const NAME: &str = "ic0";
     let (mut lower, mut diagonal) = Rows::of(NAME, a)?.lower();
@@ -213,7 +213,7 @@ impl LinearOperator for Preconditioner {
     }
 
     fn multiply(&self, x: &Array) -> Result<Array, Error> {
-        array_of(&self.session, self.solve(&vector_values(x, self.len() as u64)?))
+        array_of(&self.session, self.solve(&vector_of("Preconditioner", x, self.len() as u64)?))
     }
 
     /// Returns the product of the transpose. The approximate inverses of [`jacobi`] and [`ic0`] are

@@ -64,7 +64,7 @@ impl<'a> Product<'a> {
         Product { size, run: Box::new(move |x| Ok(Vector::Owned(function(x)?))) }
     }
 
-    /// Returns the product with a vector.
+    /// Returns the product with a vector, whose values must be finite.
     ///
     /// # Errors
     /// Fails if the vector has another length than the operator has columns, or the product cannot
@@ -201,8 +201,8 @@ pub(super) fn tensor_of(values: Vec<f64>, ty: &TensorType) -> Result<Tensor, Err
 }
 
 /// Calls a function with the values of a vector as a tensor, and takes the values back. They are
-/// copied only if the function keeps the tensor. The search for special values is skipped, because
-/// solvers check that vectors are finite.
+/// copied only if the function keeps the tensor. The tensor is marked as free of infinities and
+/// NaNs, because solvers check that vectors are finite.
 fn lend<T>(
     x: &mut Vec<f64>,
     ty: &Arc<TensorType>,

@@ -54,12 +54,14 @@ impl<'a> System<'a> {
         let mut r = vector_of(solver, b, n)?;
         let b_norm = finite(solver, "the right side", sweeper.norm(&r))?;
         let mut x = match options.x0 {
-            Some(x0) if b_norm > 0.0 => vector_of(solver, x0, n)?,
-            _ => vec![0.0; n as usize],
+            Some(x0) => vector_of(solver, x0, n)?,
+            None => vec![0.0; n as usize],
         };
         let mut a_product = product_of(a, Orientation::Plain)?;
         let mut r_norm = b_norm;
-        if options.x0.is_some() && b_norm > 0.0 {
+        if b_norm == 0.0 {
+            x.fill(0.0);
+        } else if options.x0.is_some() {
             finite(solver, "the first guess", sweeper.norm(&x))?;
             let product = a_product.times(&mut x)?;
             let [square] = sweeper.sweep(r.len(), [&mut r], |at, [r]| {
@@ -127,7 +129,7 @@ impl<'a> System<'a> {
         self.m.as_mut().map(|m| m.times(&mut self.r)).transpose()
     }
 
-    /// Returns a number that a product led to, if it is finite.
+    /// Checks that a number computed from a product is finite, and returns it.
     pub(super) fn finite(&self, number: f64) -> Result<f64, Error> {
         finite(self.solver, "a product", number)
     }
@@ -147,7 +149,7 @@ pub(super) enum Iterate {
     Pending,
 }
 
-/// Returns the product of an operator, which must have the size of the operator.
+/// Returns the product of an operator. Fails if the product has another size than the operator.
 pub(super) fn product_of(a: &dyn LinearOperator, orientation: Orientation) -> Result<Product<'_>, Error> {
     let (rows, columns) = a.size()?;
     let size = if orientation == Orientation::Plain { (rows, columns) } else { (columns, rows) };
@@ -185,7 +187,7 @@ pub(super) fn array_of(session: &Session, values: Vec<f64>) -> Result<Array, Err
     Ok(session.array(tensor_of(values, &ty)?))
 }
 
-/// Returns a number if it is finite.
+/// Checks that a number computed from a vector is finite, and returns it.
 pub(super) fn finite(function: &'static str, vector: &'static str, number: f64) -> Result<f64, Error> {
     if number.is_finite() { Ok(number) } else { Err(SolverError::NotFinite { function, vector }.into()) }
 }

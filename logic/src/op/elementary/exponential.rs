@@ -43,7 +43,7 @@ const EXP2: [f64; 11] = [
 struct Reduced<R: Real> {
     /// `k`, in two's complement.
     power: R::Bits,
-    /// `r` without the part that the rounded ln 2 contributes.
+    /// `x - k LN2_HIGH`, so `r` is `high` less the small number `k LN2_LOW`.
     high: R,
     /// `exp(r) - 1 - high`.
     tail: R,
@@ -79,7 +79,7 @@ pub(super) fn exp2<R: Real>(x: R) -> R {
     scale(power + 1.0, shifted.bits() - SHIFT.to_bits())
 }
 
-/// Returns a quarter of `exp(x) - 1`, which does not overflow where the hyperbolic sine is finite.
+/// Returns `(exp(x) - 1) / 4`, which does not overflow where the hyperbolic sine is finite.
 fn quarter_of_expm1<R: Real>(x: R) -> R {
     let Reduced { power, high, tail } = Reduced::new(x.at_least(-40.0).at_most(710.8));
     let scale = power_of_two(power - 2);
@@ -95,7 +95,7 @@ pub(super) fn expm1<R: Real>(x: R) -> R {
     R::select(x.abs().is_below(f64::EPSILON / 4.0), x, quarter_of_expm1(x) * 4.0)
 }
 
-/// Magnitude below which odd functions with derivative 1 at 0 round to their argument.
+/// Magnitude below which the hyperbolic sine and tangent round to their argument.
 const TINY: f64 = 1.0 / (1u64 << 28) as f64;
 
 pub(super) fn sinh<R: Real>(x: R) -> R {

@@ -30,7 +30,7 @@ const ROOT_OF_HALF: u64 = 0x3fe6_a09e_0000_0000;
 /// Magnitude above which `1 + x^2` rounds to `x^2`.
 const HUGE: f64 = (1u64 << 28) as f64;
 
-/// A positive normal float `2^k (1 + f)` with `sqrt(1/2) <= 1 + f < sqrt(2)`.
+/// A positive normal float `2^k (1 + f)`, with `1 + f` between about `sqrt(1/2)` and `sqrt(2)`.
 struct Reduced<R> {
     k: R,
     f: R,
@@ -63,7 +63,7 @@ impl<R: Real> Reduced<R> {
         ((self.tail + (self.k * LN2_LOW + correction)) - self.half_square + self.f) + self.k * LN2_HIGH
     }
 
-    /// Returns `k * unit + log(1 + f) * factor`; both factors are given in two parts.
+    /// Returns `k * unit + log(1 + f) * factor`. `unit` and `factor` are sums of two floats.
     fn log_times(&self, factor: (f64, f64), unit: (f64, f64)) -> R {
         let leading = ((self.f - self.half_square).bits() & (u64::MAX << 32)).float();
         let rest = (self.f - leading) - self.half_square + self.tail;
@@ -75,7 +75,8 @@ impl<R: Real> Reduced<R> {
     }
 }
 
-/// Returns the logarithm `y` of `x` if `x` is positive and finite, otherwise its limit or NaN.
+/// Returns `y` if `x` is positive and finite, otherwise the value of a logarithm at `x`: a limit at
+/// 0 and infinity, else NaN.
 fn within_domain<R: Real>(x: R, y: R) -> R {
     let positive = R::select(x.is_below(f64::INFINITY), y, x);
     let others = R::select(x.is_below(0.0), x.number(f64::NAN), x.number(-1.0) / (x * x));
@@ -96,7 +97,7 @@ pub(super) fn log10<R: Real>(x: R) -> R {
 }
 
 pub(super) fn log1p<R: Real>(x: R) -> R {
-    // The rounding error of 1 + x is known, and corrects the logarithm of the sum.
+    // The rounding error of 1 + x can be computed. It corrects the logarithm of the sum.
     let u = x + 1.0;
     let error = R::select(u.is_below(2.0), x - (u - 1.0), x.number(1.0) - (u - x));
     let y = within_domain(u, Reduced::new(u).log_plus(error / u));
@@ -120,7 +121,7 @@ pub(super) fn asinh<R: Real>(x: R) -> R {
 pub(super) fn acosh<R: Real>(x: R) -> R {
     let huge = x.number(HUGE).is_less(x);
     let t = x - 1.0;
-    // The root is NaN below 1.
+    // The root is NaN between -1 and 1, but not below -1.
     let y = t + (t * 2.0 + t * t).sqrt();
     let y = log1p_doubled(huge, R::select(huge, t, y));
     R::select(x.is_below(1.0), x.number(f64::NAN), y)

@@ -3,15 +3,15 @@
 //!
 //! Each function is written once, for any type with float arithmetic (`Real`). With `f64`, it
 //! computes a value. With a type that records operations, it yields an [`Expansion`], from which
-//! backends generate code. Both give the same bits on every machine, because each step is exact or
-//! rounded as IEEE 754 demands. There are no branches and no tables, so compilers compute several
-//! arguments at a time on vectors.
+//! backends generate code. Both give the same bits on every machine, apart from the bits of NaN,
+//! because each step is exact or rounded as IEEE 754 demands. There are no branches and no tables,
+//! so compilers can compute several arguments at a time on vectors.
 //!
-//! Results differ from the exact values by less than 2.5 units in the last place. Functions of
+//! Results differ from the exact values by less than 3 units in the last place. Functions of
 //! `f32` are rounded results of the functions of `f64`.
 //!
 //! The reductions of arguments are those of Muller, "Elementary Functions", 2016. The polynomials
-//! are minimax approximations, weighted by their share of the result.
+//! are minimax approximations for the error relative to the result of the function.
 
 mod bits;
 mod exponential;
@@ -53,9 +53,9 @@ macro_rules! functions {
 
 functions! {
     exponential:
-        /// Computes the power of e; 0 and infinity beyond the range of floats.
+        /// Computes `e^x`; 0 or infinity where the result leaves the range of floats.
         exp expf;
-        /// Computes the power of 2; exact at integers.
+        /// Computes `2^x`; exact at integers.
         exp2 exp2f;
         /// Computes `exp(x) - 1` without cancellation near 0.
         expm1 expm1f;
@@ -91,6 +91,6 @@ functions! {
         /// Computes the cube root.
         cbrt cbrtf;
     sign:
-        /// Computes 1 if the sign bit is set, otherwise 0.
+        /// Returns 1 if the sign bit is set, otherwise 0.
         signbit signbitf;
 }

@@ -1,12 +1,11 @@
 //! Floats and their bits, or expressions that compute them.
 
-use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Shl, Shr, Sub};
+use std::ops::{Add, BitAnd, BitOr, Div, Mul, Shl, Shr, Sub};
 
 /// A double-precision float, or an expression that computes one. Operators round as IEEE 754
 /// demands.
 pub(super) trait Real:
     Copy
-    + Neg<Output = Self>
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>

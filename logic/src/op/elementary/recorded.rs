@@ -2,7 +2,7 @@
 
 use super::real::{Real, Word};
 use std::cell::RefCell;
-use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Shl, Shr, Sub};
+use std::ops::{Add, BitAnd, BitOr, Div, Mul, Shl, Shr, Sub};
 
 /// A function of a float as a list of steps.
 #[derive(Clone, PartialEq, Debug)]
@@ -11,7 +11,7 @@ pub struct Expansion {
     pub steps: Vec<Step>,
 }
 
-/// A step of a [`Expansion`].
+/// A step of an [`Expansion`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
     /// The operation.
@@ -20,15 +20,14 @@ pub struct Step {
     pub operands: Vec<usize>,
 }
 
-/// The operation of a [`Step`] on floats, on integers of 64 bits without sign, and on truth values.
+/// The operation of a [`Step`]. Its values are floats, unsigned integers of 64 bits, and truth
+/// values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Operation {
     /// The argument of the function.
     Argument,
     /// A constant float, by its bits.
     Number(u64),
-    /// The negation of a float.
-    Neg,
     /// The magnitude of a float.
     Abs,
     /// The square root of a float.
@@ -45,7 +44,8 @@ pub enum Operation {
     Div,
     /// Whether the first float is less than the second one.
     Less,
-    /// The second operand if the first one is true, otherwise the third one; these two are floats.
+    /// The second operand if the first one is true, otherwise the third one. The first operand is a
+    /// truth value; the others are floats.
     Select,
     /// The bits of a float.
     Bits,
@@ -68,8 +68,8 @@ pub enum Operation {
 }
 
 impl Expansion {
-    /// Records the steps of a function. Equal steps occur once, and every step contributes to the
-    /// result.
+    /// Records the steps of a function. Keeps equal steps once, and drops steps on which the result
+    /// does not depend.
     pub(super) fn record(function: impl for<'a> FnOnce(Recorded<'a>) -> Recorded<'a>) -> Expansion {
         let recorder = Recorder::default();
         let result = function(Recorded(recorder.push(Operation::Argument, &[]))).0.step;
@@ -171,14 +171,6 @@ impl<'a> Real for Recorded<'a> {
 
     fn bits(self) -> RecordedBits<'a> {
         RecordedBits(self.0.apply(Operation::Bits, &[]))
-    }
-}
-
-impl Neg for Recorded<'_> {
-    type Output = Self;
-
-    fn neg(self) -> Self {
-        Recorded(self.0.apply(Operation::Neg, &[]))
     }
 }
 

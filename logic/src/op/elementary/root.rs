@@ -3,7 +3,7 @@
 use super::bits::{FRACTION, SHIFT, biased_exponent, power_of_two};
 use super::real::{Real, Word};
 
-/// The cube root from 1 to 2, to 25 bits.
+/// A polynomial for the cube root between 1 and 2, to 25 bits.
 const CBRT: [f64; 8] = [
     0.425_931_653_001_073_44,
     1.055_764_765_567_794_2,
@@ -30,7 +30,8 @@ pub(super) fn cbrt<R: Real>(x: R) -> R {
         R::select(rest.is_below(0.5), zero, R::select(rest.is_below(1.5), one, two))
     };
     let estimate = m.polynomial(&CBRT) * pick([1.0, 1.259_921_049_894_873_2, 1.587_401_051_968_199_5]);
-    // The square of 26 bits is exact. A step of Halley's method triples the number of bits.
+    // t has 26 bits, so its square is exact. A step of Halley's method triples the number of bits
+    // that are right.
     let t = (estimate.bits() & (u64::MAX << 27)).float();
     let quotient = m * pick([1.0, 2.0, 4.0]) / (t * t);
     let y = t + t * ((quotient - t) / (t + t + quotient));

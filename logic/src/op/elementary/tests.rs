@@ -1,5 +1,5 @@
-//! Elementary functions beside those of `libm`, at the edges of their domains, and as recorded
-//! steps.
+//! Elementary functions, compared with those of `libm` also at the edges of their domains, and with
+//! their recorded steps.
 
 use super::recorded::{Expansion, Operation};
 use super::*;
@@ -28,12 +28,12 @@ const FUNCTIONS: [Row; 17] = [
     ("cbrt", cbrt, libm::cbrt, 1),
 ];
 
-/// `libm` returns other values than NaN below 1.
+/// Returns NaN below 1, where `libm` may return numbers, and elsewhere the result of `libm`.
 fn acosh_of_libm(x: f64) -> f64 {
     if x < 1.0 { f64::NAN } else { libm::acosh(x) }
 }
 
-/// Returns the number of floats between two floats; 0 for two NaN.
+/// Returns the distance of two floats in units in the last place; 0 for two NaN.
 fn distance(a: f64, b: f64) -> u64 {
     if a.is_nan() || b.is_nan() {
         return if a.is_nan() && b.is_nan() { 0 } else { u64::MAX };
@@ -53,7 +53,7 @@ fn check(x: f64) {
     }
 }
 
-/// Computes the steps of an expansion.
+/// Returns the result of an expansion for an argument.
 fn interpret(expansion: &Expansion, x: f64) -> f64 {
     let mut values: Vec<u64> = Vec::new();
     for step in &expansion.steps {
@@ -62,7 +62,6 @@ fn interpret(expansion: &Expansion, x: f64) -> f64 {
         let value = match step.operation {
             Operation::Argument => x.to_bits(),
             Operation::Number(value) | Operation::Integer(value) => value,
-            Operation::Neg => (-float(0)).to_bits(),
             Operation::Abs => float(0).abs().to_bits(),
             Operation::Sqrt => float(0).sqrt().to_bits(),
             Operation::Copysign => float(0).copysign(float(1)).to_bits(),
@@ -128,7 +127,7 @@ fn exact_results() {
 
 #[test]
 fn dense_ranges() {
-    // Steps of irrational length, so that mantissas vary.
+    // The step is no short binary fraction, so mantissas vary.
     for k in 0..200_000 {
         let x = f64::from(k) * 0.000_052_360_679_774_997_9;
         check(x);

@@ -75,7 +75,7 @@ impl<R: Real> Root<R> {
     fn new(z: R) -> Root<R> {
         let root = z.sqrt();
         let leading = (root.bits() & (u64::MAX << 32)).float();
-        // The added number is 0 beside every root but 0.
+        // MIN_POSITIVE avoids 0 / 0. It vanishes in the sum unless the root is 0.
         let rest = (z - leading * leading) / (root + leading + f64::MIN_POSITIVE);
         Root { leading, rest, tail: root * (z * z.polynomial(&ASIN)) }
     }

@@ -1,8 +1,9 @@
-//! Loops that only fold are first run without guards of operators.
+//! Folds without guards of operators: loops that only fold run without guards first, and again with
+//! guards if a fold ends with NaN.
 //!
-//! A guard changes the result of an operator only where machine arithmetic gives NaN, and sums,
-//! products, minima and maxima of NaN are NaN. So if a fold ends with another value, no guard would
-//! have changed it. Otherwise the loop is run again, with guards:
+//! The guards of sums, products, minima and maxima change only results that are NaN in machine
+//! arithmetic, and these operators return NaN for NaN. So if a fold does not end with NaN, guards
+//! would not have changed it. Otherwise the loop runs again, with guards:
 //! ```text
 //! start = acc; for .. { acc = acc + a * b }; if acc != acc { acc = start; for .. { guarded } }
 //! ```
@@ -24,7 +25,8 @@ use redpoll_logic::{FloatMode, Prim, Special};
 pub(crate) enum GuardUse {
     /// Operators have guards. The next loop may leave them out.
     Guarded,
-    /// Operators have guards, because the same loop without guards comes first.
+    /// Operators have guards, and nested loops must not leave them out: the loop has already run
+    /// without guards, or NaN in the value need not reach the fold.
     GuardedAgain,
     /// Operators have no guards. `omitted` is true if some operator needed one.
     Unguarded { omitted: bool },
@@ -66,7 +68,7 @@ pub(crate) fn lower_twice<'p>(cx: &mut Cx<'p>, state: &LoweringState, body: &Tre
 }
 
 /// Returns the accumulators of a loop that only folds into locals, at least one of them a float;
-/// `None` for other loops, and for folds that may end with another value although a step gives NaN.
+/// `None` for other loops, and for folds that may end with a number although a step gives NaN.
 fn accumulators(cx: &Cx<'_>, state: &LoweringState, body: &Tree) -> Option<Vec<Part>> {
     let mut folded: Vec<(TensorId, Vec<Part>)> = Vec::new();
     if !only_folds(body, &mut |assign| {
@@ -130,8 +132,8 @@ fn needs_guard(op: &Op, facts: &[ArgumentFacts<'_>]) -> bool {
     }
 }
 
-/// Returns whether the result of an operator is NaN if the argument at this position is, or if the
-/// operator returns that argument.
+/// Returns whether NaN in the argument at this position makes the result NaN, unless the operator
+/// ignores that argument, as `ifelse` may. False is always safe: the argument then keeps guards.
 fn keeps_nan(op: &Op, position: usize) -> bool {
     use Builtin::*;
     match op {
@@ -142,8 +144,8 @@ fn keeps_nan(op: &Op, position: usize) -> bool {
 }
 
 impl<'p> Cx<'p> {
-    /// Returns the facts on the arguments of an operator by which its guard is chosen: without
-    /// special values if the guard is to be left out.
+    /// Returns the facts on arguments that determine the guard of an operator. Removes the special
+    /// values from the facts if the guard is left out.
     pub(crate) fn guard_facts<'a>(&mut self, op: &Op, facts: Vec<ArgumentFacts<'a>>) -> Vec<ArgumentFacts<'a>> {
         let is_unguarded = matches!(self.guard_use, GuardUse::Unguarded { .. });
         if !is_unguarded || !is_arithmetic(op) || !needs_guard(op, &facts) {
@@ -153,8 +155,8 @@ impl<'p> Cx<'p> {
         facts.into_iter().map(|fact| ArgumentFacts { special: Special::NONE, ..fact }).collect()
     }
 
-    /// Runs `emit` for the argument at a position of an operator. Guards in the argument are left
-    /// out only if the result shows that they would have changed it.
+    /// Runs `emit` for the argument at a position of an operator. Keeps the guards in the argument
+    /// if the result of the operator may be a number although the argument is NaN.
     pub(crate) fn in_argument<T>(&mut self, op: &Op, position: usize, emit: impl FnOnce(&mut Self) -> T) -> T {
         if keeps_nan(op, position) { emit(self) } else { self.with_guards(emit) }
     }

@@ -6,12 +6,12 @@ use redpoll_logic::op::elementary::{Expansion, Operation, Step};
 use redpoll_logic::{Prim, Scalar};
 use std::fmt::Write;
 
-/// Greatest length of an expression that is written within another one.
+/// Greatest length of an expression that is written within another one. Each level of parentheses
+/// takes two characters or more, so expressions have about 200 levels at most. Clang accepts 256.
 const MAX_NESTED: usize = 400;
 
-/// Returns the text of a helper that selects one of two floats. Its arguments are computed before
-/// the selection, so functions with nested selections have no branches, which would keep them from
-/// vectors.
+/// Returns the text of a helper that selects one of two floats. Both are computed before the
+/// selection, so nested selections need no branches, and compilers can use vectors.
 pub(super) fn select(name: &str) -> String {
     format!("{} {{\n    return condition ? yes : no;\n}}\n", select_head(name))
 }
@@ -20,8 +20,8 @@ fn select_head(name: &str) -> String {
     format!("static inline double {name}({} condition, double yes, double no)", c_type(Prim::Bool))
 }
 
-/// Returns the text of a function of a `double`, by its name and that of the helper for selections.
-/// The helper may follow.
+/// Returns the text of a function of a `double`, by its name and the name of the helper for
+/// selections. The text declares the helper, which may be defined later.
 pub(super) fn function(expansion: &Expansion, name: &str, select: &str) -> String {
     let mut uses = vec![0; expansion.steps.len()];
     let operands = expansion.steps.iter().flat_map(|step| &step.operands);
@@ -54,7 +54,7 @@ pub(super) fn function(expansion: &Expansion, name: &str, select: &str) -> Strin
     text
 }
 
-/// Returns the C type of the result of an operation, unions apart.
+/// Returns the C type of the result of an operation that is not written as a union.
 fn type_of(operation: Operation) -> &'static str {
     match operation {
         Operation::Less => c_type(Prim::Bool),
@@ -74,7 +74,6 @@ fn value(step: &Step, values: &[String], select: &str) -> String {
         Operation::Number(bits) => literal(&Scalar::F64(f64::from_bits(bits)), Typing::Exact).0,
         Operation::Integer(value) => literal(&Scalar::U64(value), Typing::Exact).0,
         Operation::Bits | Operation::Float => operand(0).clone(),
-        Operation::Neg => format!("(-{})", operand(0)),
         Operation::Abs => format!("__builtin_fabs({})", operand(0)),
         Operation::Sqrt => format!("__builtin_sqrt({})", operand(0)),
         Operation::Copysign => format!("__builtin_copysign({}, {})", operand(0), operand(1)),

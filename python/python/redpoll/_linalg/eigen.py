@@ -11,7 +11,7 @@ from .._array import Array
 from .._session import current_session
 from .._typing import ArrayLike
 from .operators import Operator, operand
-from .systems import count
+from .systems import count, limit_of
 
 __all__ = ["eigsh", "expm_multiply", "svds"]
 
@@ -57,7 +57,7 @@ def eigsh(
     return_eigenvectors: bool = True,
     OPinv: Operator | None = None,  # noqa: N803
 ) -> tuple[Array, Array] | Array:
-    """Compute `k` eigenvalues, ascending, and eigenvectors of a symmetric operator.
+    """Compute `k` eigenvalues, in ascending order, and eigenvectors of a symmetric operator.
 
     `which` selects the eigenvalues: `LM` or `SM` for the largest or smallest magnitudes, `LA` or
     `SA` for the largest or smallest ones, `BE` for half of them from each end. With `sigma`, the
@@ -189,8 +189,7 @@ def expm_multiply(
 def _parameters(
     k: int, which: str, tol: float, maxiter: int | None, ncv: int | None
 ) -> tuple[int, str, float, int | None, int | None]:
-    restarts = None if maxiter is None else count("maxiter", maxiter)
-    return count("k", k), which, tol, restarts, None if ncv is None else count("ncv", ncv)
+    return count("k", k), which, tol, limit_of("maxiter", maxiter), limit_of("ncv", ncv)
 
 
 def _first(v0: ArrayLike | None) -> Array | None:

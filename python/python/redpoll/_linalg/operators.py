@@ -25,12 +25,12 @@ _Argument: TypeAlias = "_core.Array | _core.Preconditioner | tuple[tuple[int, in
 
 
 class LinearOperator:
-    """A linear map of vectors that functions compute, like `scipy.sparse.linalg.LinearOperator`.
+    """A linear map of vectors made from functions, like `scipy.sparse.linalg.LinearOperator`.
 
-    `matvec` takes a vector of NumPy with an element for each column, which must not be changed, and
-    returns a vector with an element for each row. `rmatvec` is the product of the transpose, which
-    `lsqr` and `svds` need. Methods return a vector of NumPy for a vector of NumPy, so solvers of
-    SciPy take the operator, too.
+    `matvec` takes a vector of NumPy with an element for each column, and returns a vector with an
+    element for each row. It must not change its argument. `rmatvec` is the product of the
+    transpose, which `lsqr` and `svds` need. Methods return a vector of NumPy for a vector of NumPy,
+    so solvers of SciPy also take the operator.
 
     Examples:
         >>> doubled = rp.linalg.LinearOperator((3, 3), lambda x: 2 * x)
@@ -97,8 +97,8 @@ class LinearOperator:
 class Preconditioner:
     """An approximate inverse of a matrix, which `jacobi`, `ilu0` and `ic0` make.
 
-    The argument `M` of solvers takes it, also that of SciPy's solvers: methods return a vector of
-    NumPy for a vector of NumPy.
+    It is an argument `M` of the solvers here and in SciPy. Methods return a vector of NumPy for a
+    vector of NumPy.
 
     Examples:
         >>> (rp.linalg.jacobi(rp.asarray([[4.0, 1.0], [1.0, 2.0]])) @ [1.0, 1.0]).tolist()
@@ -172,7 +172,9 @@ def jacobi(A: ArrayLike) -> Preconditioner:  # noqa: N803
 
 
 def ilu0(A: ArrayLike) -> Preconditioner:  # noqa: N803
-    """Return the incomplete LU factorization of a matrix, whose factors store the same coordinates.
+    """Return the incomplete LU factorization of a matrix.
+
+    The factors store only coordinates that the matrix stores.
 
     Raises:
         LinAlgError: a pivot is zero or not finite.
@@ -189,7 +191,8 @@ def ilu0(A: ArrayLike) -> Preconditioner:  # noqa: N803
 def ic0(A: ArrayLike) -> Preconditioner:  # noqa: N803
     """Return the incomplete Cholesky factorization of a symmetric matrix.
 
-    The factor stores the coordinates of the lower triangle of the matrix, which alone is read.
+    The factor stores only coordinates that the lower triangle of the matrix stores. The upper
+    triangle is not read.
 
     Raises:
         LinAlgError: a pivot is not positive and finite.
@@ -224,16 +227,17 @@ def shifted(operator: Operator, shift: float) -> Operator:
     if hasattr(operator, "matvec") and hasattr(operator, "shape"):
         return LinearOperator(operator.shape, lambda x: np.asarray(operator.matvec(x)).reshape(-1) - shift * x)
     matrix = rp.asarray(operator)
-    return matrix - shift * rp.eye(matrix.shape[0])
+    rows, columns = matrix.shape
+    return matrix - shift * rp.eye(rows, columns)
 
 
 def _like(x: ArrayLike, y: ArrayLike) -> Any:
-    """Return a product as an array of NumPy that can be changed if the vector is one of NumPy."""
+    """Return a product as an array of redpoll; as a writable array of NumPy if `x` is one."""
     return np.array(y) if isinstance(x, np.ndarray) else rp.asarray(y)
 
 
 def _buffers(function: _Function) -> _Buffers:
-    """Return a product of vectors as a function of buffers."""
+    """Return a function of vectors as a function of buffers."""
 
     def product(buffer: _core.SharedBuffer) -> npt.NDArray[np.float64]:
         values = np.asarray(function(np.asarray(buffer)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import redpoll as rp
 
@@ -42,6 +42,19 @@ class _Factors:
         """
         return self._core.shape
 
+    def refactorize(self, A: ArrayLike) -> Self:  # noqa: N803
+        """Factorize another matrix that stores the same coordinates, without a new ordering.
+
+        Raises:
+            LinAlgError: the matrix has no factors of this kind.
+            ValueError: the matrix stores other coordinates.
+
+        Examples:
+            >>> rp.linalg.splu(rp.eye(2)).refactorize(2 * rp.eye(2)).solve([2.0, 4.0]).tolist()
+            [1.0, 2.0]
+        """
+        return type(self)(self._core.refactorize(rp.asarray(A)))
+
 
 class SparseLU(_Factors):
     """The LU factors of a sparse square matrix, which `splu` makes.
@@ -66,19 +79,6 @@ class SparseLU(_Factors):
             raise ValueError(f"`trans` is 'N', 'T' or 'H', found {trans!r}")
         array = rp.asarray(rhs)
         return self._core.solve(array) if trans == "N" else self._core.solve_transposed(array)
-
-    def refactorize(self, A: ArrayLike) -> SparseLU:  # noqa: N803
-        """Factorize another matrix that stores the same coordinates, without a new ordering.
-
-        Raises:
-            LinAlgError: the matrix is singular.
-            ValueError: the matrix stores other coordinates.
-
-        Examples:
-            >>> rp.linalg.splu(rp.eye(2)).refactorize(2 * rp.eye(2)).solve([2.0, 4.0]).tolist()
-            [1.0, 2.0]
-        """
-        return SparseLU(self._core.refactorize(rp.asarray(A)))
 
 
 class SparseCholesky(_Factors):
@@ -111,19 +111,6 @@ class SparseCholesky(_Factors):
             [1.0, 2.0]
         """
         return self._core.solve(rp.asarray(rhs))
-
-    def refactorize(self, A: ArrayLike) -> SparseCholesky:  # noqa: N803
-        """Factorize another matrix that stores the same coordinates, without a new ordering.
-
-        Raises:
-            LinAlgError: the matrix has no such factors.
-            ValueError: the matrix stores other coordinates.
-
-        Examples:
-            >>> rp.linalg.sparse_cholesky(rp.eye(2)).refactorize(4 * rp.eye(2)).solve([4.0, 8.0]).tolist()
-            [1.0, 2.0]
-        """
-        return SparseCholesky(self._core.refactorize(rp.asarray(A)))
 
     def slogdet(self) -> LogDeterminant:
         """Return the sign and the logarithm of the absolute value of the determinant.
@@ -161,20 +148,6 @@ class SparseQR(_Factors):
             2.0
         """
         return self._core.solve(rp.asarray(rhs))
-
-    def refactorize(self, A: ArrayLike) -> SparseQR:  # noqa: N803
-        """Factorize another matrix that stores the same coordinates, without a new ordering.
-
-        Raises:
-            LinAlgError: the columns are linearly dependent.
-            ValueError: the matrix stores other coordinates.
-
-        Examples:
-            >>> doubled = rp.linalg.sparse_qr(rp.asarray([[3.0], [4.0]])).refactorize(rp.asarray([[6.0], [8.0]]))
-            >>> round(doubled.solve([6.0, 8.0]).tolist()[0], 6)
-            1.0
-        """
-        return SparseQR(self._core.refactorize(rp.asarray(A)))
 
 
 def spsolve(A: ArrayLike, b: ArrayLike) -> Array:  # noqa: N803

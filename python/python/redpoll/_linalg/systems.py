@@ -17,18 +17,19 @@ from .operators import Operator, operand, shifted
 
 __all__ = ["LsqrResult", "bicgstab", "cg", "gmres", "lsqr", "minres"]
 
-#: The number `info` for the reason why a solver stopped; the number of iterations if it is missing.
+#: The number `info` for the reason why a solver stopped. For other reasons, it is the number of
+#: iterations.
 _INFO = {"converged": 0, "least squares": 0, "indefinite": -1, "breakdown": -10}
 
 
 class LsqrResult(NamedTuple):
-    """The result of `lsqr`, in the order of SciPy's."""
+    """The result of `lsqr`, with fields in the order of SciPy."""
 
     #: The approximate solution.
     x: Array
-    #: The reason to stop: 1 if `A x = b` holds, 2 if `x` is a least-squares solution, 3 if the
-    #: condition number exceeds `conlim`; 4 to 6 are the same to the precision of floats, 0 if the
-    #: first guess is exact, 7 at the limit of iterations.
+    #: The reason to stop: 0 if the first guess is a least-squares solution, 1 if `A x = b` holds, 2
+    #: if `x` is a least-squares solution, 3 if the condition number exceeds `conlim`, 4 to 6 as 1 to
+    #: 3 but to the precision of floats, 7 at the limit of iterations.
     istop: int
     #: The number of iterations.
     itn: int
@@ -95,8 +96,9 @@ def minres(
 ) -> tuple[Array, int]:
     """Solve `(A - shift I) x = b` for a symmetric `A` by the minimal residual method.
 
-    Arguments and results are those of `cg`, but `A` need not be positive definite. `info` is also 0
-    if the system has no solution and `x` is a least-squares solution.
+    Arguments and results are those of `cg`, but `A` need not be positive definite, and `rtol` is
+    relative to `norm(A) * norm(x)`, as in SciPy. `info` is also 0 if the system has no solution and
+    `x` is a least-squares solution.
 
     Raises:
         ValueError: as for `cg`.
@@ -152,8 +154,8 @@ def gmres(
 ) -> tuple[Array, int]:
     """Solve `A x = b` for a square `A` by the generalized minimal residual method.
 
-    Arguments and results are those of `cg`, with these differences, as in SciPy. The method starts
-    again after `restart` iterations, by default 20, and `maxiter` counts these cycles. With
+    Arguments and results are those of `cg`, except that, as in SciPy, the method starts again after
+    `restart` iterations, by default 20, and `maxiter` is the limit of these cycles. With
     `callback_type="x"`, the callback gets the solution after each cycle; with `pr_norm`, the norm
     of the residual relative to that of `b` after each iteration. The default is `legacy`: as
     `pr_norm`, and `maxiter` counts iterations if there is a callback. The preconditioner is on the
@@ -171,9 +173,9 @@ def gmres(
     if callback_type not in kinds:
         raise ValueError(f"`callback_type` is 'x', 'pr_norm' or 'legacy', found {callback_type!r}")
     right = _vector(b)
-    cycle = 20 if restart is None else count("restart", restart)
+    cycle = count("restart", 20 if restart is None else restart)
     if callback is None or callback_type in ("x", "pr_norm"):
-        cycles = 10 * right.size if maxiter is None else count("maxiter", maxiter)
+        cycles = count("maxiter", 10 * right.size if maxiter is None else maxiter)
         maxiter = cycles * max(1, min(cycle, right.size))
     if callback is None or callback_type == "x":
         return _solve("gmres", A, right, x0, (rtol, atol), maxiter, M, callback, restart=cycle)
@@ -208,9 +210,8 @@ def lsqr(
         >>> round(mean.x.tolist()[0], 6), mean.istop
         (3.0, 2)
     """
-    limit = None if iter_lim is None else count("iter_lim", iter_lim)
-    first = None if x0 is None else _vector(x0)
-    x, numbers = _core.lsqr(operand(A), _vector(b), first, (damp, atol, btol, conlim), limit)
+    limit = limit_of("iter_lim", iter_lim)
+    x, numbers = _core.lsqr(operand(A), _vector(b), _guess(x0), (damp, atol, btol, conlim), limit)
     return LsqrResult(x, *numbers, rp.zeros(x.shape))
 
 
@@ -227,14 +228,13 @@ def _solve(
     restart: int = 0,
     norms: bool = False,
 ) -> tuple[Array, int]:
-    first = None if x0 is None else _vector(x0)
-    limit = None if maxiter is None else count("maxiter", maxiter)
+    limit = limit_of("maxiter", maxiter)
     m = None if preconditioner is None else operand(preconditioner)
     if callback is not None and not norms:
         with_solution = callback
         callback = lambda buffer: with_solution(np.asarray(buffer))  # noqa: E731
     x, reason, iterations = _core.solve_system(
-        solver, operand(a), _vector(b), first, tolerances, limit, restart, m, callback, norms
+        solver, operand(a), _vector(b), _guess(x0), tolerances, limit, restart, m, callback, norms
     )
     return x, _INFO.get(reason, max(1, iterations))
 
@@ -245,8 +245,18 @@ def _vector(values: ArrayLike) -> Array:
     return rp.reshape(array, (-1,)) if array.ndim == 2 and array.shape[1] == 1 else array
 
 
+def _guess(x0: ArrayLike | None) -> Array | None:
+    """Return a first guess as a vector."""
+    return None if x0 is None else _vector(x0)
+
+
+def limit_of(name: str, value: int | None) -> int | None:
+    """Return a count of at least 0, or `None` for the default."""
+    return None if value is None else count(name, value)
+
+
 def count(name: str, value: int) -> int:
-    """Return a number of iterations, or of other things. Raises `ValueError` if it is negative."""
+    """Return a number as an `int`. Raises `ValueError` if it is negative."""
     number = index(value)
     if number < 0:
         raise ValueError(f"`{name}` is at least 0, found {number}")
