@@ -77,7 +77,7 @@ pub fn matrix_rank<'a>(context: &Context, a: &Tensor, rtol: impl Into<Tolerance<
         let count = super::stack::count_of(&s.batch);
         let tolerances = Tolerances::of::<T>(context, "matrix_rank", rtol, (&s.batch, s.larger))?;
         let rank = |k: usize| above(&s.values[k * s.size..(k + 1) * s.size], tolerances.at(k)) as i64;
-        // The charge ends before the result is charged.
+        // Tests the limit before the allocation; `array_tensor` charges the result.
         let charge = context.reserve::<i64>(count)?;
         let mut ranks = Vec::new();
         ranks.try_reserve_exact(count).map_err(|_| Error::TooLarge { function: "matrix_rank" })?;

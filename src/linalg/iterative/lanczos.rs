@@ -144,8 +144,8 @@ impl Lanczos {
                 let function = self.function;
                 return Err(SolverError::NotConverged { function, converged, requested, restarts }.into());
             }
-            // As in ARPACK, each converged value adds a kept vector, so that the other values go on
-            // converging.
+            // Keeps one more vector for each converged value, as ARPACK does: fewer vectors would
+            // slow the convergence of the other values.
             kept = match self.count + converged.min((m - self.count) / 2) {
                 1 if m >= 6 => m / 2,
                 kept => kept.min(m - 1),

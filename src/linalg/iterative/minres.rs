@@ -12,11 +12,11 @@ use crate::error::Error;
 /// residual method (Paige and Saunders, "Solution of Sparse Indefinite Systems of Linear
 /// Equations", 1975). The preconditioner must be symmetric and positive definite.
 ///
-/// As in the authors' program, `rtol` is relative to `norm(A) * norm(x)`, with an estimate of
-/// `norm(A)`; in the other solvers, it is relative to `norm(b)`. The iteration also ends if the
-/// norm of the residual is at most `atol`, or if the residual is orthogonal to the range of the
-/// matrix to the tolerance `rtol` ([`Termination::LeastSquares`]). With a preconditioner `M`, the
-/// norm of a residual `r` is the square root of `r^T M r`.
+/// `rtol` is relative to `norm(A) * norm(x)`, where `norm(A)` is estimated; the other solvers use
+/// `norm(b)`. The iteration also ends if the norm of the residual is at most `atol`, or if the
+/// residual is orthogonal to the range of the matrix to the tolerance `rtol`
+/// ([`Termination::LeastSquares`]). With a preconditioner `M`, the norm of a residual `r` is the
+/// square root of `r^T M r`.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{SolverOptions, minres};

@@ -217,8 +217,8 @@ def sparse_cholesky(A: ArrayLike) -> SparseCholesky:  # noqa: N803
 def sparse_ldlt(A: ArrayLike) -> SparseCholesky:  # noqa: N803
     """Factorize a sparse symmetric matrix as `P A P^T = L D L^T`, without pivoting.
 
-    The matrix must stay regular under every symmetric permutation, as positive definite and
-    quasi-definite matrices do. Only the elements on and below the diagonal are read.
+    All principal submatrices must be regular, as those of positive definite and quasi-definite
+    matrices are. Only the elements on and below the diagonal are read.
 
     Raises:
         LinAlgError: an element of `D` is zero, or the matrix is not square.
