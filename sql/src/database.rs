@@ -63,6 +63,8 @@ use std::sync::Arc;
 pub struct Database {
     context: SessionContext,
     pub(crate) cache: Arc<Cache>,
+    /// The engines, one for each target.
+    pub(crate) engines: Arc<Engines>,
     background: Arc<BackgroundJobs>,
 }
 
@@ -111,7 +113,8 @@ impl Database {
         });
         let (cache, background) = (Arc::<Cache>::default(), Arc::<BackgroundJobs>::default());
         let engines = Arc::new(Engines::new(engine));
-        let regions = RegionPlanner { engines, cache: cache.clone(), background: Arc::downgrade(&background) };
+        let regions =
+            RegionPlanner { engines: engines.clone(), cache: cache.clone(), background: Arc::downgrade(&background) };
         let planner = SessionPlanner { regions, _background: background.clone() };
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
@@ -131,7 +134,7 @@ impl Database {
             state.register_file_format(files, true).expect("registration replaces other formats");
         }
         SchemaTables::install(&state, &cache.columns).expect("the default catalog accepts schemas");
-        Database { context: SessionContext::new_with_state(state), cache, background }
+        Database { context: SessionContext::new_with_state(state), cache, engines, background }
     }
 
     /// Returns the DataFusion session.

@@ -23,7 +23,15 @@ impl Engines {
     /// # Errors
     /// The errors of [`Engine::with_target`].
     pub(crate) fn select(&self, target_choice: &TargetChoice) -> Result<Arc<dyn Engine>, RunError> {
-        let Some(target) = target_choice.name() else { return Ok(self.session_engine.clone()) };
+        self.named(target_choice.name())
+    }
+
+    /// Returns the engine on the target of the given name, or the session's own engine.
+    ///
+    /// # Errors
+    /// The errors of [`Engine::with_target`].
+    pub(crate) fn named(&self, target: Option<&str>) -> Result<Arc<dyn Engine>, RunError> {
+        let Some(target) = target else { return Ok(self.session_engine.clone()) };
         let mut engines = self.by_target.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(engine) = engines.get(target) {
             return Ok(engine.clone());

@@ -193,6 +193,12 @@ pub enum FallbackReason {
         /// The largest accepted number of combinations.
         max: u64,
     },
+    /// A worker of a cluster left its rows to DataFusion.
+    #[error("{reason}")]
+    OnWorker {
+        /// The reason of the worker.
+        reason: String,
+    },
     /// An expression that is computed before the join fails, maybe for rows that do not join.
     #[error("an expression that is computed before the join fails: {error}")]
     EarlyError {

@@ -45,6 +45,8 @@
 mod added_tables;
 pub mod aggregates;
 pub mod claim;
+#[cfg(feature = "cluster")]
+mod cluster;
 pub mod columns;
 mod comparisons;
 mod compressed;
@@ -86,6 +88,8 @@ mod text_columns;
 mod unique_name;
 mod value_errors;
 
+#[cfg(feature = "cluster")]
+pub use cluster::{Cluster, Worker};
 pub use database::Database;
 pub use engine::{Engine, Outcome, RunError, RunLimits};
 pub use error::{Error, FallbackReason, message};

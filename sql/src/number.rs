@@ -2,9 +2,10 @@
 
 use datafusion::arrow::datatypes::DataType;
 use redpoll_logic::Prim;
+use serde::{Deserialize, Serialize};
 
 /// The number types of sums and of folds over semirings.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Number {
     /// `BIGINT`, which wraps.
     I64,

@@ -13,7 +13,7 @@ use crate::policy::{
 };
 use crate::program;
 use crate::run_ends::check_outer_joins;
-use crate::spread::{divide, plan_divided};
+use crate::spread::{ClusterSize, divide, plan_divided};
 use crate::table::TensorSink;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -72,7 +72,11 @@ impl QueryPlanner for SessionPlanner {
             },
             plan => planner.create_physical_plan(plan, session).await,
         };
-        guard_scans(execution_plan?)
+        // On a cluster, workers guard the scans that they run.
+        match ClusterSize::of(session.config()) {
+            None => guard_scans(execution_plan?),
+            Some(_) => execution_plan,
+        }
     }
 }
 
@@ -189,7 +193,7 @@ impl ExtensionPlanner for RegionPlanner {
             && let Some(divided) = divide(options.spread, node.region(), inputs, session)
         {
             let state = (engine, fallback, self.cache.clone());
-            return plan_divided(divided, (inputs, schema), state, (session, planning)).map(Some);
+            return plan_divided(divided, (inputs, schema), state, (session, planning)).await.map(Some);
         }
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
         let context = RegionContext {

@@ -11,6 +11,7 @@ use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, FloatMode, Scalar};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An aggregate function that combines the arguments of each row by `times`, and folds the rows by
@@ -36,12 +37,44 @@ use std::fmt;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "SemiringText", into = "SemiringText")]
 pub struct Semiring {
     name: String,
     plus: Op,
     times: Op,
     number: Number,
+}
+
+/// A semiring with the names of its operators.
+#[derive(Serialize, Deserialize)]
+struct SemiringText {
+    name: String,
+    plus: String,
+    times: String,
+    number: Number,
+}
+
+impl From<Semiring> for SemiringText {
+    fn from(Semiring { name, plus, times, number }: Semiring) -> SemiringText {
+        SemiringText { name, plus: plus.name().to_owned(), times: times.name().to_owned(), number }
+    }
+}
+
+impl TryFrom<SemiringText> for Semiring {
+    type Error = Error;
+
+    /// Returns the semiring.
+    ///
+    /// # Errors
+    /// If an operator is not built in, or the errors of [`Semiring::new`].
+    fn try_from(text: SemiringText) -> Result<Semiring, Error> {
+        let op = |op: &str| {
+            let message = format!("the operator `{op}` is not built in, so a worker does not know it");
+            Op::from_name(op).ok_or_else(|| Error::Semiring { name: text.name.clone(), message })
+        };
+        Semiring::new(&text.name, op(&text.plus)?, op(&text.times)?, text.number)
+    }
 }
 
 /// The values for which `times` of a semiring distributes over `plus`.

@@ -7,6 +7,8 @@
 mod block_on;
 mod engine;
 
+#[cfg(feature = "cluster")]
+pub use redpoll_sql::{Cluster, Worker};
 pub use redpoll_sql::{
     ComputeFn, Database, Engine, ModeRange, Number, Outcome, Policy, RedpollOptions, RunError, RunLimits, STACK_SIZE,
     Semiring, TargetCheck, TargetChoice, TensorColumn, TensorTable, aggregates, claim, datafusion, message,

@@ -8,12 +8,13 @@ use crate::results::{FoldValues, ResultColumn, SignedFold};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::DataType;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// A sum, or a mean, which is the sum divided by the number of values. `Display` writes the name of
 /// the SQL function.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum SumKind {
     /// `sum`
     Sum,

@@ -9,9 +9,10 @@ use crate::number::Number;
 use crate::program::{FoldId, FoldList, JoinFold, LeafTables};
 use crate::results::{ResultColumn, SignedFold};
 use redpoll_logic::Expr;
+use serde::{Deserialize, Serialize};
 
 /// A number of rows.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Count {
     /// Disjoint cases of the rows, each as a list of columns. A row counts in a case if none of the
     /// case's columns is NULL.

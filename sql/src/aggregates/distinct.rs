@@ -11,9 +11,10 @@ use crate::program::{FoldList, JoinFold, LeafTables};
 use crate::results::{ResultColumn, SignedFold};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Alias, DType, Expr, Scalar};
+use serde::{Deserialize, Serialize};
 
 /// A fold of the distinct values of a column in a group, excluding NULL.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Distinct {
     /// The field of the column.
     pub field: FieldId,
@@ -26,7 +27,7 @@ pub struct Distinct {
 }
 
 /// A fold of distinct values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum DistinctFold {
     /// The number of distinct values.
     Count,

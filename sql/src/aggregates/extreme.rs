@@ -15,9 +15,10 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::DataType;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Expr, Scalar};
+use serde::{Deserialize, Serialize};
 
 /// The smallest or largest value of a column.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Extreme {
     /// The minimum or maximum.
     pub extremum: Extremum,

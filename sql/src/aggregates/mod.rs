@@ -36,9 +36,10 @@ use crate::results::ResultColumn;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{AggregateUDF, Expr};
+use serde::{Deserialize, Serialize};
 
 /// A computed column of a region's result.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Aggregate {
     /// A number of rows.
     Count(Count),

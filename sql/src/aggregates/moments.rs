@@ -17,10 +17,11 @@ use datafusion::arrow::array::{ArrayRef, Float64Array};
 use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A variance, a covariance, or a function of variances and covariances, over rows.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Moments {
     /// The function.
     pub function: MomentFunction,
@@ -33,7 +34,7 @@ pub struct Moments {
 }
 
 /// An argument of a function.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct MomentArg {
     /// The column.
     pub column: LeafColumn,
@@ -44,7 +45,7 @@ pub struct MomentArg {
 }
 
 /// A function of variances and covariances.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum MomentFunction {
     /// The variance.
     Variance(Denominator),
@@ -57,7 +58,7 @@ pub enum MomentFunction {
 }
 
 /// The denominator of a variance or covariance.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Denominator {
     /// The number of rows minus 1.
     Sample,

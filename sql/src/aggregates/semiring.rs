@@ -11,9 +11,10 @@ use crate::results::{ResultColumn, SignedFold};
 use crate::semiring::{Distribution, Semiring, SemiringFunction};
 use redpoll_logic::Expr;
 use redpoll_logic::op::Builtin;
+use serde::{Deserialize, Serialize};
 
 /// A fold over a semiring.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SemiringFold {
     /// The semiring.
     pub semiring: Semiring,

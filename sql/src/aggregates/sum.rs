@@ -18,9 +18,10 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr as PlanExpr;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Expr, Scalar};
+use serde::{Deserialize, Serialize};
 
 /// The sum or mean of an expression over rows; NULL if no row counts.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Sum {
     /// The expression.
     pub sum: SumOfProducts,
@@ -29,7 +30,7 @@ pub struct Sum {
 }
 
 /// A sum of products over rows.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SumOfProducts {
     /// The cases, which share no rows; rows outside all cases do not count.
     pub cases: Vec<SumCase>,
@@ -42,7 +43,7 @@ pub struct SumOfProducts {
 }
 
 /// The products that are summed in the rows of one case.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SumCase {
     /// Columns that are not NULL exactly in the rows of the case.
     pub guards: Vec<LeafColumn>,
@@ -54,7 +55,7 @@ pub struct SumCase {
 
 /// A sum of products of integers. The sum must not overflow the integer type that its expression
 /// has in the query.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct NarrowSum {
     /// The factors of each product.
     pub products: Vec<Vec<LeafColumn>>,
@@ -63,7 +64,7 @@ pub struct NarrowSum {
 }
 
 /// A product of columns.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SumTerm {
     /// True if the product is subtracted.
     pub negative: bool,

@@ -5,6 +5,7 @@ use crate::table::{ModeRange, TensorColumn, TensorTable};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::logical_expr::Expr;
+use serde::{Deserialize, Serialize};
 
 /// Index of a leaf of a join.
 pub type LeafId = usize;
@@ -13,7 +14,7 @@ pub type LeafId = usize;
 pub type FieldId = usize;
 
 /// A column of a leaf.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct LeafColumn {
     /// The leaf.
     pub leaf: LeafId,
@@ -65,7 +66,7 @@ pub struct Leaf {
 /// An outer join. The padded leaf gets a row for each key that only the kept leaf has. The other
 /// columns of this row have the values of their expressions in a row of NULLs. An inner join with
 /// the padded leaf then has the rows of the outer join.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct OuterJoin {
     /// The leaf whose rows are all kept.
     pub kept: LeafId,
@@ -111,7 +112,7 @@ pub enum LeafSource {
 }
 
 /// The effect of a leaf's rows on the rows of a join.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum LeafRole {
     /// Each matching row of the leaf gives a row of the join (inner join).
     Join,
@@ -123,7 +124,7 @@ pub enum LeafRole {
 }
 
 /// A class of equal values, which is a field of the Logic plan.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct RegionField {
     /// The name of the field in messages.
     pub name: String,
@@ -137,7 +138,7 @@ pub struct RegionField {
 }
 
 /// The treatment of rows with a NULL in a field.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum NullTreatment {
     /// A row with a NULL joins nothing.
     Drop,
@@ -146,7 +147,7 @@ pub enum NullTreatment {
 }
 
 /// A comparison of two fields of one domain.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Mask {
     /// The left side.
     pub left: FieldId,
@@ -201,7 +202,7 @@ impl Combinations {
 }
 
 /// A comparison operator.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Comparison {
     /// `<`
     Lt,
@@ -216,7 +217,7 @@ pub enum Comparison {
 }
 
 /// A group column of the result.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct GroupColumn {
     /// The field of the group key.
     pub field: FieldId,

@@ -9,6 +9,7 @@ use super::file_scan::{FileScan, FileScanFacts, LoadedRows};
 use super::store::{ColumnStore, FileColumn, TableId};
 use crate::guard::guard_scans;
 use crate::memory::cache_capacity;
+use crate::spread::ClusterSize;
 use async_trait::async_trait;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::concat;
@@ -368,6 +369,10 @@ impl TableProvider for FileTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let data = &self.0;
+        // On a cluster, workers read the files themselves.
+        if ClusterSize::of(state.config()).is_some() {
+            return data.listing.scan(state, projection, filters, limit).await;
+        }
         let version =
             FileVersion::of(&data.listing).filter(|version| data.can_keep() && !data.facts(version).is_too_large);
         let Some(version) = version.map(Arc::new) else {

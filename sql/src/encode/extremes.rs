@@ -6,10 +6,11 @@ use super::domain::{Domain, MISSING};
 use crate::claim::LeafColumn;
 use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
 
 /// The minimum or maximum of values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Extremum {
     /// The smallest.
     Min,

@@ -67,28 +67,32 @@ impl Fallback {
         schema: SchemaRef,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let plan = self.execution_plan(&context).await?;
-        let target = schema.clone();
-        let rows = execute_stream(plan, context)?;
-        let rows = rows.and_then(move |batch| {
-            // Column names and nullability are those of the original plan.
-            futures::future::ready(RecordBatch::try_new(target.clone(), batch.columns().to_vec()).map_err(Into::into))
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        let plan = guard_scans(self.execution_plan(&context).await?)?.transform_up(yield_between_batches).data()?;
+        Ok(with_schema(execute_stream(plan, context)?, schema))
     }
 
-    /// Returns DataFusion's execution plan.
-    async fn execution_plan(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+    /// Returns DataFusion's execution plan, without guards around scans of files.
+    ///
+    /// # Errors
+    /// The errors of [`Fallback::stream`].
+    pub(crate) async fn execution_plan(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
         let session = plain_session(context);
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![self.planner.clone()]);
         // Regions are claimed at the end of an optimizer pass, so later passes have not run on this
         // plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
         check_outer_joins(&optimized)?;
-        guard_scans(planner.create_physical_plan(&optimized, &session).await?)?
-            .transform_up(yield_between_batches)
-            .data()
+        planner.create_physical_plan(&optimized, &session).await
     }
+}
+
+/// Gives rows the names and nullability of a schema.
+pub(crate) fn with_schema(rows: SendableRecordBatchStream, schema: SchemaRef) -> SendableRecordBatchStream {
+    let target = schema.clone();
+    let rows = rows.and_then(move |batch| {
+        futures::future::ready(RecordBatch::try_new(target.clone(), batch.columns().to_vec()).map_err(Into::into))
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
 /// Returns a session that claims no regions.

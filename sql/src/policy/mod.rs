@@ -49,7 +49,7 @@ pub(crate) use background::{BackgroundJobs, Preparation};
 pub(crate) use cache::{Cache, CacheSlot, RegionKey};
 pub(crate) use call::{AnswerPlan, Call};
 pub(crate) use cost::CostEstimate;
-pub(crate) use fallback::Fallback;
+pub(crate) use fallback::{Fallback, with_schema};
 pub(crate) use prepared::PreparedRegion;
 pub(crate) use region_context::RegionContext;
 pub use rule::ClaimRegions;

@@ -4,6 +4,7 @@
 use super::partial::{State, states_of};
 use crate::claim::{FieldId, GroupedJoin, LeafId, LeafRole, LeafSource, Region};
 use datafusion::arrow::datatypes::DataType;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub(crate) struct DividedRegion {
 }
 
 /// An input of a partition.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct PartitionInput {
     /// The index among the inputs of the region.
     pub(crate) input: usize,
@@ -37,7 +38,7 @@ pub(crate) struct PartitionInput {
 }
 
 /// The rows of an input that a partition reads.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum PartitionRows {
     /// All rows.
     All,
@@ -52,6 +53,11 @@ pub(crate) enum PartitionRows {
 type LeafColumns = Vec<Option<usize>>;
 
 impl DividedRegion {
+    /// Returns a region in one partition, which reads all rows of all inputs.
+    pub(crate) fn whole(region: &Region) -> DividedRegion {
+        divided(region, Vec::new(), None, |_, _| PartitionRows::All)
+    }
+
     /// Divides a region by a key. A group field is preferred, because the results of partitions are
     /// then not merged; among such fields, the one that most leaves have. Returns `None` if the
     /// region cannot be divided: no field of a leaf that gives rows can be hashed, or no group

@@ -25,6 +25,9 @@
 //! - a [`SpreadExec`] returns the rows, or leaves the whole region to DataFusion if the rows of a
 //!   partition must be left to DataFusion.
 
+mod cells;
+mod cluster_size;
+mod cost;
 mod key;
 mod partial;
 mod partition;
@@ -32,8 +35,11 @@ mod plan;
 mod replicate;
 mod verdict;
 
+pub(crate) use cluster_size::ClusterSize;
 pub(crate) use key::DividedRegion;
+#[cfg(feature = "cluster")]
+pub(crate) use key::PartitionInput;
 pub(crate) use partition::PartitionExec;
 pub(crate) use plan::{divide, plan_divided};
 pub(crate) use replicate::ReplicateExec;
-pub(crate) use verdict::SpreadExec;
+pub(crate) use verdict::{DataFusionPlan, SpreadExec};

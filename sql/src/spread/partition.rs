@@ -1,12 +1,16 @@
 //! The execution plan of the partitions of a region.
 
+use super::cells::rows_by_cell;
 use super::key::{DividedRegion, PartitionInput, PartitionRows};
+use super::verdict::verdict_as_text;
 use crate::columns::{InputRows, read_input, read_rows};
+use crate::error::Error;
 use crate::memory::{Allowance, CancelOnDrop, Evict};
 use crate::metrics::Metrics;
+use crate::options::TargetChoice;
 use crate::policy::Cache;
 use crate::program;
-use crate::run::{RegionRunner, read_error};
+use crate::run::{RegionResult, RegionRunner, read_error};
 use datafusion::arrow::compute::kernels::cmp::eq;
 use datafusion::arrow::compute::nullif;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -38,6 +42,10 @@ pub(crate) struct PartitionExec {
     divided: Arc<DividedRegion>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     cache: Arc<Cache>,
+    /// The target of the kernels on workers.
+    target: TargetChoice,
+    /// Whether the plan runs on a worker, which sends errors as text.
+    is_on_worker: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     shared: Arc<SharedState>,
@@ -60,7 +68,7 @@ impl PartitionExec {
         runner: RegionRunner,
         divided: Arc<DividedRegion>,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
-        cache: Arc<Cache>,
+        (cache, target): (Arc<Cache>, TargetChoice),
     ) -> PartitionExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(runner.schema.clone()),
@@ -79,10 +87,49 @@ impl PartitionExec {
             divided,
             inputs,
             cache,
+            target,
+            is_on_worker: false,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
             shared: Arc::new(shared),
         }
+    }
+
+    /// Returns the plan on a worker.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn on_worker(self) -> PartitionExec {
+        PartitionExec { is_on_worker: true, ..self }
+    }
+
+    /// Returns the same plan over other inputs.
+    pub(crate) fn with_inputs(&self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> PartitionExec {
+        let state = (self.cache.clone(), self.target.clone());
+        let plan = PartitionExec::new(self.runner.clone(), self.divided.clone(), inputs, state);
+        PartitionExec { is_on_worker: self.is_on_worker, ..plan }
+    }
+
+    /// Returns the region of one partition, with its engine.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn runner(&self) -> &RegionRunner {
+        &self.runner
+    }
+
+    /// Returns whether each partition reads all rows of an input.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn reads_whole(&self, input: usize) -> bool {
+        hashed_column(&self.divided.inputs[input], &self.inputs[input]).is_none()
+    }
+
+    /// Returns the target of the kernels on workers.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn target(&self) -> &TargetChoice {
+        &self.target
+    }
+
+    /// Returns the division of the region.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn divided(&self) -> &DividedRegion {
+        &self.divided
     }
 
     fn job(&self, partition: usize, context: Arc<TaskContext>) -> PartitionJob {
@@ -91,6 +138,7 @@ impl PartitionExec {
             divided: self.divided.clone(),
             inputs: self.inputs.clone(),
             is_partitioned: self.properties.partitioning.partition_count() > 1,
+            is_on_worker: self.is_on_worker,
             cache: self.cache.clone(),
             shared: self.shared.clone(),
             metrics: Metrics(self.metrics.clone()),
@@ -130,7 +178,11 @@ impl DisplayAs for PartitionExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let join = &self.runner.region.join;
         let count = self.properties.partitioning.partition_count();
-        write!(f, "RedpollPartitionExec: {}, {count} partitions by ", program::describe(&self.runner.region))?;
+        write!(f, "RedpollPartitionExec: {}, ", program::describe(&self.runner.region))?;
+        if self.divided.fields.is_empty() {
+            return f.write_str("one partition");
+        }
+        write!(f, "{count} partitions by ")?;
         for (k, (field, parts)) in self.divided.fields.iter().enumerate() {
             let separator = if k == 0 { "" } else { ", " };
             write!(f, "{separator}`{}`", join.fields[*field].name)?;
@@ -175,7 +227,7 @@ impl ExecutionPlan for PartitionExec {
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(PartitionExec::new(self.runner.clone(), self.divided.clone(), inputs, self.cache.clone())))
+        Ok(Arc::new(self.with_inputs(inputs)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -195,6 +247,7 @@ struct PartitionJob {
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     /// False if this partition reads all rows.
     is_partitioned: bool,
+    is_on_worker: bool,
     cache: Arc<Cache>,
     shared: Arc<SharedState>,
     metrics: Metrics,
@@ -209,25 +262,38 @@ impl PartitionJob {
         let _permit = self.shared.permits.acquire().await.map_err(|e| DataFusionError::External(Box::new(e)))?;
         let cancelled = Arc::<AtomicBool>::default();
         let cancel = CancelOnDrop(cancelled.clone());
-        let (encoding, running) = (self.allowance(&cancelled), self.allowance(&cancelled));
+        let encoding = self.allowance(&cancelled);
         let inputs = (0..self.inputs.len()).map(|k| self.rows(k, &encoding));
         let inputs = try_join_all(inputs).await;
-        let runner = self.runner.clone();
+        let (runner, divided) = (self.runner.clone(), self.divided.clone());
+        let allowances = {
+            let (context, cache) = (self.context.clone(), self.cache.clone());
+            move || Allowance::from_pool(context.memory_pool(), cache.clone(), cancelled.clone())
+        };
         let work = move || {
-            let inputs = inputs.map_err(read_error)?;
-            let prepared = Arc::new(runner.prepare(&inputs, &encoding)?);
-            drop(inputs);
-            runner.run(&prepared, running)
+            let cells = rows_by_cell(&divided.inputs, inputs.map_err(read_error)?).map_err(read_error)?;
+            let run = |rows: Vec<InputRows>| {
+                let prepared = Arc::new(runner.prepare(&rows, &encoding)?);
+                drop(rows);
+                runner.run(&prepared, allowances())
+            };
+            cells.into_iter().map(run).collect::<Result<Vec<RegionResult>, Error>>()
         };
         let outcome = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
         drop(cancel);
-        let result = outcome.map_err(DataFusionError::from)?;
-        self.metrics.add_time("encode_time", result.prepared.encode_time);
-        self.metrics.add_result(&result);
-        let slices = result.slices(self.context.session_config().batch_size());
+        let results = outcome.map_err(|error| match error {
+            Error::Fallback(reason) if self.is_on_worker => verdict_as_text(&reason),
+            error => error.into(),
+        })?;
+        let mut slices = Vec::new();
+        for result in &results {
+            self.metrics.add_time("encode_time", result.prepared.encode_time);
+            self.metrics.add_result(result);
+            slices.extend(result.slices(self.context.session_config().batch_size()));
+        }
         let divided = self.divided.clone();
         let reserved = move |batch| {
-            let _ = &result;
+            let _ = &results;
             with_nulls(batch, &divided.null_if_zero)
         };
         Ok(stream::iter(slices.into_iter().map(reserved)).boxed())
@@ -247,10 +313,6 @@ impl PartitionJob {
                 Ok(read_rows(rows, allowance).await?.into())
             }
             Some(_) => {
-                // One partition would count the copies of a row several times.
-                if let PartitionRows::OfCell(_) = self.divided.inputs[k].rows {
-                    return Err(DataFusionError::Internal("the rows of cells are not partitioned".into()));
-                }
                 let rows = datafusion::physical_plan::execute_stream(plan.clone(), self.context.clone())?;
                 Ok(read_rows(rows, allowance).await?.into())
             }

@@ -1,10 +1,11 @@
 //! The choice of a division, and the execution plan of a region in partitions.
 
+use super::cost::cheapest;
 use super::key::PartitionRows;
-use super::{DividedRegion, PartitionExec, ReplicateExec, SpreadExec};
+use super::{ClusterSize, DataFusionPlan, DividedRegion, PartitionExec, ReplicateExec, SpreadExec};
 use crate::claim::Region;
 use crate::engine::Engine;
-use crate::options::Spread;
+use crate::options::{RedpollOptions, Spread};
 use crate::policy::{Cache, Fallback};
 use crate::run::RegionRunner;
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
@@ -22,26 +23,34 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use std::sync::Arc;
 
 /// Divides a region over inputs as the session asks for. Returns `None` if the region runs as a
-/// whole. A region that cannot be divided into cells is divided by a key.
+/// whole in this process. A region that cannot be divided into cells is divided by a key.
 pub(crate) fn divide(
     spread: Spread,
     region: &Region,
     inputs: &[Arc<dyn ExecutionPlan>],
     session: &dyn Session,
 ) -> Option<DividedRegion> {
+    let cluster = ClusterSize::of(session.config());
+    let (workers, partitions) = (ClusterSize::workers(session.config()), ClusterSize::partitions(session.config()));
+    // Inputs of unknown size are taken for equally large.
+    let rows = |input: usize| {
+        let statistics = StatisticsContext::new().compute(inputs[input].as_ref(), &StatisticsArgs::new());
+        let rows = statistics.ok().and_then(|statistics| statistics.num_rows.get_value().copied());
+        rows.map_or(1e6, |rows| rows as f64)
+    };
+    let by_key = || DividedRegion::by_key(region);
+    let by_cells = || DividedRegion::by_cells(region, partitions, &rows);
+    // A session of a cluster caches no regions, so a whole region is one partition.
+    let whole = || cluster.map(|_| DividedRegion::whole(region));
     match spread {
-        Spread::Auto | Spread::Whole => None,
-        Spread::Keyed => DividedRegion::by_key(region),
-        Spread::Cells => {
-            // Inputs of unknown size are taken for equally large.
-            let rows = |input: usize| {
-                let statistics = StatisticsContext::new().compute(inputs[input].as_ref(), &StatisticsArgs::new());
-                let rows = statistics.ok().and_then(|statistics| statistics.num_rows.get_value().copied());
-                rows.map_or(1e6, |rows| rows as f64)
-            };
-            let cells = DividedRegion::by_cells(region, session.config().target_partitions(), rows);
-            cells.or_else(|| DividedRegion::by_key(region))
+        Spread::Auto if cluster.is_none() => None,
+        Spread::Auto => {
+            let divisions = [whole(), by_key(), by_cells()].into_iter().flatten();
+            cheapest(divisions, (workers, partitions), &rows)
         }
+        Spread::Whole => whole(),
+        Spread::Keyed => by_key().or_else(whole),
+        Spread::Cells => by_cells().or_else(by_key).or_else(whole),
     }
 }
 
@@ -49,14 +58,15 @@ pub(crate) fn divide(
 /// `schema` is the schema of its rows.
 ///
 /// # Errors
-/// If DataFusion refuses the aggregates or the partitions.
-pub(crate) fn plan_divided(
+/// If DataFusion refuses the aggregates or the partitions; on a cluster, also if DataFusion cannot
+/// plan the region.
+pub(crate) async fn plan_divided(
     divided: DividedRegion,
     (inputs, schema): (&[Arc<dyn ExecutionPlan>], SchemaRef),
     (engine, fallback, cache): (Arc<dyn Engine>, Fallback, Arc<Cache>),
     (session, planning): (&dyn Session, &PhysicalPlanningContext),
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let partitions = session.config().target_partitions();
+    let partitions = ClusterSize::partitions(session.config());
     // Two inputs of a partition may be one input of the region, and a plan can only run once.
     let inputs = divided.inputs.iter().map(|input| {
         let plan = reset_plan_states(inputs[input.input].clone())?;
@@ -67,9 +77,10 @@ pub(crate) fn plan_divided(
     });
     let inputs = inputs.collect::<Result<Vec<Arc<dyn ExecutionPlan>>>>()?;
     let groups = divided.region.join.groups.len();
+    let target = RedpollOptions::of(session.config().options()).engine;
     let partition = |region_schema: SchemaRef, divided: DividedRegion| -> Arc<dyn ExecutionPlan> {
         let runner = RegionRunner { region: divided.region.clone(), engine, schema: region_schema };
-        Arc::new(PartitionExec::new(runner, Arc::new(divided), inputs, cache.clone()))
+        Arc::new(PartitionExec::new(runner, Arc::new(divided), inputs, (cache.clone(), target)))
     };
     let merged = if divided.has_states {
         let (functions, input_schema) = aggregate_functions(&fallback.plan, session, planning)?;
@@ -90,7 +101,14 @@ pub(crate) fn plan_divided(
     } else {
         partition(schema.clone(), divided)
     };
-    Ok(Arc::new(SpreadExec::new(merged, fallback, cache.clone(), schema)))
+    let datafusion_plan = match ClusterSize::of(session.config()) {
+        None => DataFusionPlan::Logical(fallback),
+        Some(_) => DataFusionPlan::Execution {
+            plan: fallback.execution_plan(&session.task_ctx()).await?,
+            fallback: Some(fallback),
+        },
+    };
+    Ok(Arc::new(SpreadExec::new(merged, datafusion_plan, cache.clone(), schema)))
 }
 
 /// Returns the aggregate functions of a claimed aggregate, and the schema of its input.

@@ -51,7 +51,9 @@ impl ReplicateExec {
         Ok(ReplicateExec::over(input, divisions, partition_numbers(partitions)?))
     }
 
-    fn over(
+    /// Returns the plan with the columns and parts of the divided fields, and the number of each
+    /// cell.
+    pub(crate) fn over(
         input: Arc<dyn ExecutionPlan>,
         divisions: Vec<(Option<usize>, usize)>,
         numbers: Arc<[u64]>,
@@ -67,6 +69,19 @@ impl ReplicateExec {
             of_input.boundedness,
         );
         ReplicateExec { input, divisions, numbers, properties: Arc::new(properties) }
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl ReplicateExec {
+    /// Returns the column with the values of each divided field, and the number of parts.
+    pub(crate) fn divisions(&self) -> &[(Option<usize>, usize)] {
+        &self.divisions
+    }
+
+    /// Returns the number of each cell.
+    pub(crate) fn numbers(&self) -> &[u64] {
+        &self.numbers
     }
 }
 

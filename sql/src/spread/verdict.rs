@@ -3,7 +3,7 @@
 
 use crate::error::{Error, FallbackReason};
 use crate::metrics::Metrics;
-use crate::policy::{Cache, Fallback};
+use crate::policy::{Cache, Fallback, with_schema};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -26,18 +26,49 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct SpreadExec {
     merged: Arc<dyn ExecutionPlan>,
-    fallback: Fallback,
+    datafusion_plan: DataFusionPlan,
     cache: Arc<Cache>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
+/// DataFusion's own plan of a region.
+#[derive(Clone, Debug)]
+pub(crate) enum DataFusionPlan {
+    /// The logical plan, whose execution plan is built on demand.
+    Logical(Fallback),
+    /// The execution plan. On a cluster, it is a part of the plan of the query, because workers do
+    /// not plan.
+    Execution {
+        plan: Arc<dyn ExecutionPlan>,
+        /// The logical plan; `None` on a worker.
+        fallback: Option<Fallback>,
+    },
+}
+
+impl DataFusionPlan {
+    fn fallback(&self) -> Option<&Fallback> {
+        match self {
+            DataFusionPlan::Logical(fallback) => Some(fallback),
+            DataFusionPlan::Execution { fallback, .. } => fallback.as_ref(),
+        }
+    }
+
+    /// Runs the plan and returns its rows with the given schema.
+    async fn stream(&self, schema: SchemaRef, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        match self {
+            DataFusionPlan::Logical(fallback) => fallback.stream(schema, context).await,
+            DataFusionPlan::Execution { plan, .. } => Ok(with_schema(plan.execute(0, context)?, schema)),
+        }
+    }
+}
+
 impl SpreadExec {
     /// Returns the plan over the merged rows; its own rows have the given schema.
     pub(crate) fn new(
         merged: Arc<dyn ExecutionPlan>,
-        fallback: Fallback,
+        datafusion_plan: DataFusionPlan,
         cache: Arc<Cache>,
         schema: SchemaRef,
     ) -> SpreadExec {
@@ -48,7 +79,7 @@ impl SpreadExec {
             Boundedness::Bounded,
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        SpreadExec { merged, fallback, cache, schema, properties: Arc::new(properties), metrics }
+        SpreadExec { merged, datafusion_plan, cache, schema, properties: Arc::new(properties), metrics }
     }
 }
 
@@ -68,11 +99,14 @@ impl ExecutionPlan for SpreadExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.merged]
+        match &self.datafusion_plan {
+            DataFusionPlan::Logical(_) => vec![&self.merged],
+            DataFusionPlan::Execution { plan, .. } => vec![&self.merged, plan],
+        }
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        InputDistributionRequirements::new(vec![Distribution::SinglePartition])
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition; self.children().len()])
     }
 
     fn apply_expressions(
@@ -82,11 +116,17 @@ impl ExecutionPlan for SpreadExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let merged = inputs.pop().filter(|_| inputs.is_empty());
-        let merged = merged.ok_or_else(|| DataFusionError::Internal("a region in partitions has one input".into()))?;
-        let (fallback, cache) = (self.fallback.clone(), self.cache.clone());
-        Ok(Arc::new(SpreadExec::new(merged, fallback, cache, self.schema.clone())))
+    fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut inputs = inputs.into_iter();
+        let (merged, plan) = (inputs.next(), inputs.next());
+        let (merged, datafusion_plan) = match (merged, plan, &self.datafusion_plan) {
+            (Some(merged), None, DataFusionPlan::Logical(_)) => (merged, self.datafusion_plan.clone()),
+            (Some(merged), Some(plan), DataFusionPlan::Execution { fallback, .. }) => {
+                (merged, DataFusionPlan::Execution { plan, fallback: fallback.clone() })
+            }
+            _ => return Err(DataFusionError::Internal("a region in partitions has the wrong number of inputs".into())),
+        };
+        Ok(Arc::new(SpreadExec::new(merged, datafusion_plan, self.cache.clone(), self.schema.clone())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -95,7 +135,7 @@ impl ExecutionPlan for SpreadExec {
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.merged.execute(0, context.clone())?;
-        let (fallback, cache, schema) = (self.fallback.clone(), self.cache.clone(), self.schema.clone());
+        let (plan, cache, schema) = (self.datafusion_plan.clone(), self.cache.clone(), self.schema.clone());
         let metrics = Metrics(self.metrics.clone());
         let answer = async move {
             match read_merged(rows, &schema, &context).await {
@@ -103,8 +143,10 @@ impl ExecutionPlan for SpreadExec {
                 Err(error) => {
                     let Some(reason) = fallback_reason(&error) else { return Err(error) };
                     metrics.add_count("left_to_datafusion", 1);
-                    fallback.record(&cache, reason, &context);
-                    Ok(fallback.stream(schema, context).await?.boxed())
+                    if let Some(fallback) = plan.fallback() {
+                        fallback.record(&cache, &reason, &context);
+                    }
+                    Ok(plan.stream(schema, context).await?.boxed())
                 }
             }
         };
@@ -133,12 +175,27 @@ async fn read_merged(
     Ok(stream::iter(batches.into_iter().map(reserved)).boxed())
 }
 
+/// The start of the message of a worker whose rows must be left to DataFusion.
+const VERDICT: &str = "redpoll leaves a region to DataFusion: ";
+
+/// Returns the error of a worker whose rows must be left to DataFusion. The error keeps its meaning
+/// when it is sent as text.
+pub(super) fn verdict_as_text(reason: &FallbackReason) -> DataFusionError {
+    DataFusionError::Execution(format!("{VERDICT}{reason}"))
+}
+
 /// Returns the reason why the rows of a partition must be left to DataFusion, if this is the cause
 /// of an error.
-fn fallback_reason(error: &DataFusionError) -> Option<&FallbackReason> {
-    let DataFusionError::External(source) = error.find_root() else { return None };
-    match source.downcast_ref::<Error>() {
-        Some(Error::Fallback(reason)) => Some(reason),
+fn fallback_reason(error: &DataFusionError) -> Option<FallbackReason> {
+    match error.find_root() {
+        DataFusionError::External(source) => match source.downcast_ref::<Error>() {
+            Some(Error::Fallback(reason)) => Some(reason.clone()),
+            _ => None,
+        },
+        DataFusionError::Execution(text) => {
+            let (_, reason) = text.split_once(VERDICT)?;
+            Some(FallbackReason::OnWorker { reason: reason.to_owned() })
+        }
         _ => None,
     }
 }

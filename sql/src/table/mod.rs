@@ -13,6 +13,9 @@ mod sink;
 pub(crate) use factory::TensorFactory;
 pub(crate) use factory::{TensorOptions, open_tensor, remaining_memory};
 pub(crate) use ranges::range_of;
+pub(crate) use scan::TensorScan;
+#[cfg(feature = "cluster")]
+pub(crate) use scan::{ScanPart, share_of};
 pub(crate) use sink::tensor_of_rows;
 pub(crate) use sink::{TensorFileFactory, TensorSink};
 
@@ -29,7 +32,8 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use redpoll_storage::{Tensor, arrow_type, convert};
-use scan::{TensorScan, statistics};
+use scan::statistics;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -39,7 +43,7 @@ use std::sync::{Arc, OnceLock};
 const VALUE: &str = "value";
 
 /// The content of a column of a tensor's table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum TensorColumn {
     /// The coordinate in a mode.
     Mode(usize),
@@ -48,7 +52,7 @@ pub enum TensorColumn {
 }
 
 /// A range of the coordinates of a mode.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ModeRange {
     /// The mode.
     pub mode: usize,

@@ -17,20 +17,32 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A scan of the rows within ranges of coordinates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TensorScan {
     table: TensorTable,
-    ranges: Vec<ModeRange>,
-    limit: Option<usize>,
-    /// The columns to read.
-    projection: Vec<usize>,
+    part: ScanPart,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+}
+
+/// The part of a tensor's table that a scan reads.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct ScanPart {
+    /// The ranges of coordinates.
+    pub(crate) ranges: Vec<ModeRange>,
+    /// The largest number of rows; `None` for all rows.
+    pub(crate) limit: Option<usize>,
+    /// The columns to read.
+    pub(crate) projection: Vec<usize>,
+    /// The share of the rows: `(k, n)` is number `k` of `n` shares of about equal size, in the
+    /// order of the rows.
+    pub(crate) share: (usize, usize),
 }
 
 impl TensorScan {
@@ -45,28 +57,50 @@ impl TensorScan {
         limit: Option<usize>,
     ) -> Result<TensorScan> {
         let projection = projection.cloned().unwrap_or_else(|| (0..table.schema().fields().len()).collect());
+        TensorScan::of_part(table, ScanPart { ranges, limit, projection, share: (0, 1) })
+    }
+
+    /// Returns the scan of a part of a table.
+    ///
+    /// # Errors
+    /// If a column of the projection does not exist.
+    pub(crate) fn of_part(table: TensorTable, part: ScanPart) -> Result<TensorScan> {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(Arc::new(table.schema().project(&projection)?)),
+            EquivalenceProperties::new(Arc::new(table.schema().project(&part.projection)?)),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        Ok(TensorScan { table, ranges, limit, projection, properties: Arc::new(properties), metrics })
+        Ok(TensorScan { table, part, properties: Arc::new(properties), metrics })
+    }
+
+    /// Returns the table.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn table(&self) -> &TensorTable {
+        &self.table
+    }
+
+    /// Returns the part of the table that the scan reads.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn part(&self) -> &ScanPart {
+        &self.part
     }
 }
 
 impl DisplayAs for TensorScan {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schema = self.table.schema();
-        let ranges = self.ranges.iter().map(|r| format!("{} in {}..{}", schema.field(r.mode).name(), r.low, r.high));
+        let ScanPart { ranges, limit, projection, share } = &self.part;
+        let ranges = ranges.iter().map(|r| format!("{} in {}..{}", schema.field(r.mode).name(), r.low, r.high));
         let ranges = ranges.collect::<Vec<_>>().join(", ");
-        let limit = self.limit.map(|limit| limit.to_string());
-        let parts = [("within", Some(ranges).filter(|text| !text.is_empty())), ("limit", limit)];
+        let limit = limit.map(|limit| limit.to_string());
+        let share = (share.1 > 1).then(|| format!("{} of {}", share.0 + 1, share.1));
+        let parts = [("within", Some(ranges).filter(|text| !text.is_empty())), ("limit", limit), ("share", share)];
         let parts = parts.into_iter().filter_map(|(name, text)| Some((name, text?)));
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                let columns: Vec<&str> = self.projection.iter().map(|&k| schema.field(k).name().as_str()).collect();
+                let columns: Vec<&str> = projection.iter().map(|&k| schema.field(k).name().as_str()).collect();
                 write!(f, "TensorScan: columns=[{}]", columns.join(", "))?;
                 parts.into_iter().try_for_each(|(name, text)| write!(f, ", {name}=[{text}]"))
             }
@@ -109,11 +143,10 @@ impl ExecutionPlan for TensorScan {
         }
         let rows = context.session_config().batch_size().max(1);
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let (table, ranges, limit) = (self.table.clone(), self.ranges.clone(), self.limit);
-        let projection = self.projection.clone();
+        let (table, part) = (self.table.clone(), self.part.clone());
         let batches = stream::once(async move {
             let timer = metrics.elapsed_compute().timer();
-            let batch = read(&table, &ranges, limit).and_then(|rows| Ok(rows.project(&projection)?));
+            let batch = read(&table, &part).and_then(|rows| Ok(rows.project(&part.projection)?));
             timer.done();
             let batch = batch.map_err(DataFusionError::from)?;
             metrics.record_output(batch.num_rows());
@@ -130,21 +163,33 @@ impl ExecutionPlan for TensorScan {
     }
 
     fn statistics_from_inputs(&self, _: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        Ok(Arc::new(statistics(&self.table, &self.ranges, self.limit).project(Some(&self.projection))))
+        let ScanPart { ranges, limit, projection, share } = &self.part;
+        let statistics = statistics(&self.table, ranges, *limit).project(Some(projection));
+        Ok(Arc::new(if share.1 > 1 { statistics.to_inexact() } else { statistics }))
     }
 
     fn fetch(&self) -> Option<usize> {
-        self.limit
+        self.part.limit
     }
 }
 
-/// Reads at most `limit` rows within all ranges. A scan of all rows caches the rows in the table.
-fn read(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Result<RecordBatch, Error> {
-    if ranges.is_empty() && (limit.is_none() || table.cached_rows().is_some()) {
+/// Reads the rows of a part, with all columns. A scan of all rows caches the rows in the table.
+fn read(table: &TensorTable, part: &ScanPart) -> Result<RecordBatch, Error> {
+    let limit = part.limit.unwrap_or(usize::MAX);
+    let rows = if part.ranges.is_empty() && (part.limit.is_none() || table.cached_rows().is_some()) {
         let rows = table.rows()?;
-        return Ok(rows.slice(0, limit.unwrap_or(usize::MAX).min(rows.num_rows())));
-    }
-    table.rows_within(&window(table.shape(), ranges), limit.unwrap_or(usize::MAX))
+        rows.slice(0, limit.min(rows.num_rows()))
+    } else {
+        table.rows_within(&window(table.shape(), &part.ranges), limit)?
+    };
+    let range = share_of(rows.num_rows(), part.share);
+    Ok(rows.slice(range.start, range.len()))
+}
+
+/// Returns the range of a share of `count` rows (see [`ScanPart::share`]).
+pub(crate) fn share_of(count: usize, (k, n): (usize, usize)) -> Range<usize> {
+    let bound = |k: usize| (count as u128 * k as u128 / n.max(1) as u128) as usize;
+    bound(k)..bound(k + 1)
 }
 
 /// Estimates the statistics of at most `limit` rows within all ranges. Without ranges, the number

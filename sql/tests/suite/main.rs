@@ -2,6 +2,7 @@
 
 mod arrays;
 mod claimed;
+mod cluster;
 mod correlated;
 mod datasets;
 mod declared;

@@ -7,7 +7,7 @@ use redpoll_testing::sql::{agree, compare_rows, database, run, run_in_partitions
 
 /// Returns a database with edges of a graph, among them duplicates, NULLs and a frequent source,
 /// and names of vertices.
-async fn graph() -> Database {
+pub(crate) async fn graph() -> Database {
     let database = database().await;
     for statement in [
         "CREATE TABLE e (src BIGINT, dst BIGINT, w BIGINT, r DOUBLE, d DECIMAL(9, 2)) AS
@@ -62,24 +62,27 @@ async fn cyclic_joins_are_divided_into_cells() {
     assert!(text.contains("8 partitions by `a.dst`") && !text.contains("Replicate"), "{text}");
 }
 
+/// Queries over [`graph`] with joins, outer joins, semi-joins and aggregates of all kinds.
+pub(crate) const QUERIES: &[&str] = &[
+    "SELECT count(*), sum(a.w), min(a.r), max(b.w), avg(b.r) FROM e a JOIN e b ON a.dst = b.src",
+    "SELECT count(*) FROM e a, e b, e c WHERE a.dst = b.src AND b.dst = c.src AND c.dst = a.src",
+    "SELECT a.src, b.dst, sum(a.w * b.w), avg(a.d), sum(b.d) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src, b.dst",
+    "SELECT n.name, count(*), count(DISTINCT e.src), stddev(e.r) FROM e JOIN n ON e.dst = n.id GROUP BY n.name",
+    "SELECT n.name, count(e.w) FROM n LEFT JOIN e ON e.src = n.id GROUP BY n.name",
+    "SELECT count(*), count(e.src), count(n.id) FROM n FULL JOIN e ON e.src = n.id",
+    "SELECT n.name, sum(e.w) FROM e RIGHT JOIN n ON e.src = n.id GROUP BY n.name",
+    "SELECT count(*), sum(a.w) FROM e a JOIN n ON a.src = n.id WHERE EXISTS (SELECT 1 FROM e b WHERE b.src = a.dst)",
+    "SELECT count(*), sum(a.w) FROM e a JOIN n ON a.src = n.id WHERE NOT EXISTS (SELECT 1 FROM e b WHERE b.dst = a.src AND b.w > 5)",
+    "SELECT a.src, count(*) FROM e a JOIN e b ON a.src IS NOT DISTINCT FROM b.src GROUP BY a.src",
+    "SELECT count(*), sum(e.w) FROM e JOIN none ON e.src = none.id",
+    "SELECT none.id, count(*) FROM e JOIN none ON e.src = none.id GROUP BY none.id",
+    "SELECT count(*) FROM e a JOIN e b ON a.dst = b.dst WHERE a.src < b.src",
+];
+
 #[tokio::test]
 async fn partitions_agree_with_datafusion() {
     let database = graph().await;
-    for sql in [
-        "SELECT count(*), sum(a.w), min(a.r), max(b.w), avg(b.r) FROM e a JOIN e b ON a.dst = b.src",
-        "SELECT count(*) FROM e a, e b, e c WHERE a.dst = b.src AND b.dst = c.src AND c.dst = a.src",
-        "SELECT a.src, b.dst, sum(a.w * b.w), avg(a.d), sum(b.d) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src, b.dst",
-        "SELECT n.name, count(*), count(DISTINCT e.src), stddev(e.r) FROM e JOIN n ON e.dst = n.id GROUP BY n.name",
-        "SELECT n.name, count(e.w) FROM n LEFT JOIN e ON e.src = n.id GROUP BY n.name",
-        "SELECT count(*), count(e.src), count(n.id) FROM n FULL JOIN e ON e.src = n.id",
-        "SELECT n.name, sum(e.w) FROM e RIGHT JOIN n ON e.src = n.id GROUP BY n.name",
-        "SELECT count(*), sum(a.w) FROM e a JOIN n ON a.src = n.id WHERE EXISTS (SELECT 1 FROM e b WHERE b.src = a.dst)",
-        "SELECT count(*), sum(a.w) FROM e a JOIN n ON a.src = n.id WHERE NOT EXISTS (SELECT 1 FROM e b WHERE b.dst = a.src AND b.w > 5)",
-        "SELECT a.src, count(*) FROM e a JOIN e b ON a.src IS NOT DISTINCT FROM b.src GROUP BY a.src",
-        "SELECT count(*), sum(e.w) FROM e JOIN none ON e.src = none.id",
-        "SELECT none.id, count(*) FROM e JOIN none ON e.src = none.id GROUP BY none.id",
-        "SELECT count(*) FROM e a JOIN e b ON a.dst = b.dst WHERE a.src < b.src",
-    ] {
+    for sql in QUERIES {
         agree(&database, sql).await.unwrap();
         run(&database, "SET redpoll.enabled = false").await.unwrap();
         let expected = run(&database, sql).await.unwrap();

@@ -1,0 +1,248 @@
+//! Connections to workers. Each error of a connection names the worker.
+
+use super::worker::Worker;
+use async_trait::async_trait;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::prelude::SessionConfig;
+use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
+use datafusion_distributed::{
+    ChannelResolver, CoordinatorToWorkerMsg, DistributedExt, ExecuteTaskRequest, GetWorkerInfoRequest,
+    GetWorkerInfoResponse, MaybeEncoded, SetPlanRequest, WorkerChannel, WorkerToCoordinatorMsg,
+};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http::{HeaderMap, HeaderValue};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tonic::transport::Endpoint;
+use tonic::{Request, Status};
+use url::Url;
+
+/// The version of this crate, which coordinators and workers must share.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The header with the secret.
+const SECRET: &str = "x-redpoll-secret";
+
+/// The time within which a worker must accept a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The interval of pings over a connection, and the time within which each must be answered.
+const PING: Duration = Duration::from_secs(5);
+
+/// A secret that the coordinator and the workers of a cluster share.
+#[derive(Clone)]
+pub(super) struct Secret(Arc<str>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+impl Secret {
+    pub(super) fn new(secret: &str) -> Secret {
+        Secret(secret.into())
+    }
+
+    /// Checks that a request has the secret.
+    ///
+    /// # Errors
+    /// If it has another secret or none.
+    pub(super) fn check(secret: Option<&Secret>, request: Request<()>) -> Result<Request<()>, Status> {
+        let Some(Secret(secret)) = secret else { return Ok(request) };
+        let found = request.metadata().get(SECRET).map_or(&[][..], |found| found.as_bytes());
+        // The time of the comparison does not depend on the first difference.
+        let differences = found.iter().zip(secret.as_bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+        match differences == 0 && found.len() == secret.len() {
+            true => Ok(request),
+            false => Err(Status::unauthenticated("the request lacks the secret of the cluster")),
+        }
+    }
+}
+
+/// The connections of a coordinator or of a worker to workers.
+#[derive(Clone, Debug)]
+pub(super) struct Connections {
+    kind: Kind,
+    secret: Option<Secret>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Over sockets, with the connections that are open.
+    Sockets(Arc<Mutex<HashMap<Url, BoxCloneSyncChannel>>>),
+    /// To workers in this process.
+    InProcess(Arc<OnceLock<HashMap<Url, Worker>>>),
+}
+
+impl Connections {
+    /// Returns connections over sockets.
+    pub(super) fn over_sockets(secret: Option<Secret>) -> Connections {
+        Connections { kind: Kind::Sockets(Arc::default()), secret }
+    }
+
+    /// Returns connections to workers in this process, which are set later. Plans still travel as
+    /// messages.
+    pub(super) fn in_process(workers: Arc<OnceLock<HashMap<Url, Worker>>>) -> Connections {
+        Connections { kind: Kind::InProcess(workers), secret: None }
+    }
+
+    /// Adds the connections to the configuration of a session.
+    ///
+    /// # Errors
+    /// If the secret cannot be sent as a header.
+    pub(super) fn install(&self, config: &mut SessionConfig) -> Result<()> {
+        if let Some(Secret(secret)) = &self.secret {
+            let value = HeaderValue::from_str(secret).map_err(|_| {
+                DataFusionError::Configuration(
+                    "the secret of a cluster must consist of visible ASCII characters".into(),
+                )
+            })?;
+            config.set_distributed_passthrough_headers(HeaderMap::from_iter([(
+                http::HeaderName::from_static(SECRET),
+                value,
+            )]))?;
+        }
+        config.set_distributed_channel_resolver(self.clone());
+        Ok(())
+    }
+
+    /// Returns a connection over a socket.
+    async fn channel(&self, open: &Mutex<HashMap<Url, BoxCloneSyncChannel>>, url: &Url) -> Result<BoxCloneSyncChannel> {
+        if let Some(channel) = open.lock().unwrap_or_else(PoisonError::into_inner).get(url) {
+            return Ok(channel.clone());
+        }
+        let endpoint = Endpoint::from_shared(url.to_string()).map_err(|error| of_worker(url, &error))?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(PING)
+            .keep_alive_timeout(PING)
+            .keep_alive_while_idle(true);
+        let channel = endpoint.connect().await.map_err(|error| of_worker(url, &error))?;
+        let channel = BoxCloneSyncChannel::new(channel);
+        self.check_version(create_worker_client(channel.clone()), url).await?;
+        open.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), channel.clone());
+        Ok(channel)
+    }
+
+    /// Checks that a worker has the version of this crate.
+    async fn check_version(&self, mut client: Box<dyn WorkerChannel>, url: &Url) -> Result<()> {
+        let info = client.get_worker_info(GetWorkerInfoRequest {}).await.map_err(|error| in_worker(url, error))?;
+        match info.version == VERSION {
+            true => Ok(()),
+            false => Err(DataFusionError::Configuration(format!(
+                "the worker {url} has version `{}` of redpoll, and this process has version `{VERSION}`",
+                info.version
+            ))),
+        }
+    }
+}
+
+#[async_trait]
+impl ChannelResolver for Connections {
+    async fn get_worker_client_for_url(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
+        let client = match &self.kind {
+            Kind::Sockets(open) => create_worker_client(self.channel(open, url).await?),
+            Kind::InProcess(workers) => {
+                let worker = workers.get().and_then(|workers| workers.get(url)).cloned();
+                let worker = worker.ok_or_else(|| of_worker(url, &"it does not exist"))?;
+                Box::new(InProcess(worker)) as Box<dyn WorkerChannel>
+            }
+        };
+        Ok(Box::new(Named { client, url: url.clone() }))
+    }
+}
+
+/// Returns the error of a worker that cannot be reached.
+fn of_worker(url: &Url, error: &dyn fmt::Debug) -> DataFusionError {
+    DataFusionError::Execution(format!("the worker {url} cannot be reached: {error:?}"))
+}
+
+/// Adds the worker to its error.
+fn in_worker(url: &Url, error: DataFusionError) -> DataFusionError {
+    error.context(format!("in the worker {url}"))
+}
+
+/// A connection whose errors name the worker.
+struct Named {
+    client: Box<dyn WorkerChannel>,
+    url: Url,
+}
+
+#[async_trait]
+impl WorkerChannel for Named {
+    async fn coordinator_channel(
+        &mut self,
+        headers: HeaderMap,
+        request: SetPlanRequest,
+        messages: BoxStream<'static, CoordinatorToWorkerMsg>,
+        metrics: ExecutionPlanMetricsSet,
+        context: &Arc<TaskContext>,
+    ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
+        let url = self.url.clone();
+        let answers = self.client.coordinator_channel(headers, request, messages, metrics, context).await;
+        let answers = answers.map_err(|error| in_worker(&self.url, error))?;
+        Ok(answers.map(move |answer| answer.map_err(|error| in_worker(&url, error))).boxed())
+    }
+
+    async fn execute_task(
+        &mut self,
+        headers: HeaderMap,
+        request: ExecuteTaskRequest,
+        metrics: ExecutionPlanMetricsSet,
+        context: &Arc<TaskContext>,
+    ) -> Result<Vec<BoxStream<'static, Result<RecordBatch>>>> {
+        let streams = self.client.execute_task(headers, request, metrics, context).await;
+        let streams = streams.map_err(|error| in_worker(&self.url, error))?.into_iter();
+        let named = streams.map(|stream| {
+            let url = self.url.clone();
+            stream.map(move |batch| batch.map_err(|error| in_worker(&url, error))).boxed()
+        });
+        Ok(named.collect())
+    }
+
+    async fn get_worker_info(&mut self, request: GetWorkerInfoRequest) -> Result<GetWorkerInfoResponse> {
+        self.client.get_worker_info(request).await.map_err(|error| in_worker(&self.url, error))
+    }
+}
+
+/// A connection to a worker in this process. Plans travel as messages, and rows as they are.
+struct InProcess(Worker);
+
+#[async_trait]
+impl WorkerChannel for InProcess {
+    async fn coordinator_channel(
+        &mut self,
+        headers: HeaderMap,
+        request: SetPlanRequest,
+        messages: BoxStream<'static, CoordinatorToWorkerMsg>,
+        _: ExecutionPlanMetricsSet,
+        context: &Arc<TaskContext>,
+    ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
+        let plan = MaybeEncoded::Encoded(request.plan.encode(context)?);
+        let request = SetPlanRequest { plan, ..request };
+        self.0.tasks.coordinator_channel(headers, request, messages.map(Ok).boxed()).await
+    }
+
+    async fn execute_task(
+        &mut self,
+        _: HeaderMap,
+        request: ExecuteTaskRequest,
+        _: ExecutionPlanMetricsSet,
+        _: &Arc<TaskContext>,
+    ) -> Result<Vec<BoxStream<'static, Result<RecordBatch>>>> {
+        let (streams, _) = self.0.tasks.execute_task(request).await?;
+        Ok(streams.into_iter().map(StreamExt::boxed).collect())
+    }
+
+    async fn get_worker_info(&mut self, _: GetWorkerInfoRequest) -> Result<GetWorkerInfoResponse> {
+        Ok(GetWorkerInfoResponse { version: self.0.tasks.version().to_owned() })
+    }
+}

@@ -1,0 +1,83 @@
+//! The messages of redpoll's nodes in execution plans.
+
+use super::region_message::RegionMessage;
+use datafusion_proto::protobuf;
+
+/// The version of the messages. A worker refuses messages of another version.
+pub(super) const VERSION: u32 = 1;
+
+/// A node of an execution plan. Its inputs travel with DataFusion's messages.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct NodeMessage {
+    /// The [`VERSION`] of the sender.
+    #[prost(uint32, tag = "1")]
+    pub(super) version: u32,
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5")]
+    pub(super) node: Option<Node>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(super) enum Node {
+    #[prost(message, tag = "2")]
+    Partition(PartitionMessage),
+    #[prost(message, tag = "3")]
+    Replicate(ReplicateMessage),
+    #[prost(message, tag = "4")]
+    Spread(SpreadMessage),
+    #[prost(message, tag = "5")]
+    TensorScan(TensorScanMessage),
+}
+
+/// A `PartitionExec`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PartitionMessage {
+    #[prost(message, optional, tag = "1")]
+    pub(super) region: Option<RegionMessage>,
+    /// The schema of the rows of the region.
+    #[prost(message, optional, tag = "2")]
+    pub(super) schema: Option<protobuf::Schema>,
+    /// The name of the target; empty for the worker's own target.
+    #[prost(string, tag = "3")]
+    pub(super) target: String,
+    /// The division of the region, as JSON of `DivisionText`.
+    #[prost(string, tag = "4")]
+    pub(super) division: String,
+}
+
+/// A `ReplicateExec`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ReplicateMessage {
+    /// For each divided field, the column with its values and the number of parts, as JSON.
+    #[prost(string, tag = "1")]
+    pub(super) divisions: String,
+    #[prost(uint64, repeated, tag = "2")]
+    pub(super) numbers: Vec<u64>,
+}
+
+/// A `SpreadExec`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct SpreadMessage {
+    #[prost(message, optional, tag = "1")]
+    pub(super) schema: Option<protobuf::Schema>,
+}
+
+/// A tensor as a table.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct TensorMessage {
+    /// The tensor as a file with its arrays (`.rpt`).
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) file: Vec<u8>,
+    /// The names of the columns.
+    #[prost(string, repeated, tag = "2")]
+    pub(super) columns: Vec<String>,
+}
+
+/// A `TensorScan`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct TensorScanMessage {
+    #[prost(message, optional, tag = "1")]
+    pub(super) table: Option<TensorMessage>,
+    /// The ranges, the limit, the projection and the part, as JSON of `ScanText`.
+    #[prost(string, tag = "2")]
+    pub(super) scan: String,
+}

@@ -1,0 +1,85 @@
+//! Workers, which run the tasks of queries.
+
+use super::codec::RegionCodec;
+use super::connection::{self, Connections, Secret};
+use super::planner::guard_task;
+use crate::database::Database;
+use crate::engines::Engines;
+use crate::options::RedpollOptions;
+use datafusion::error::DataFusionError;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion_distributed::{DistributedExt, WorkerQueryContext};
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+
+/// A worker of a cluster. It runs tasks of queries, which coordinators and other workers send to
+/// it. A worker never plans a query, and keeps nothing after the end of a query.
+///
+/// A worker reads the files of queries from its own file system, under the same paths as the
+/// coordinator.
+#[derive(Clone)]
+pub struct Worker {
+    pub(super) tasks: datafusion_distributed::Worker,
+    secret: Option<Secret>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Returns a worker with the engine, the memory limit and the file systems of a database. If
+    /// there is a secret, the worker refuses requests without it.
+    pub fn new(database: &Database, secret: Option<&str>) -> Worker {
+        let secret = secret.map(Secret::new);
+        let runtime = database.context().runtime_env();
+        Worker::with_connections(&database.engines, runtime, Connections::over_sockets(secret.clone()), secret)
+    }
+
+    /// Returns a worker that reaches other workers by the given connections.
+    pub(super) fn with_connections(
+        engines: &Arc<Engines>,
+        runtime: Arc<RuntimeEnv>,
+        connections: Connections,
+        secret: Option<Secret>,
+    ) -> Worker {
+        let codec = RegionCodec { engines: engines.clone(), cache: Arc::default() };
+        let session = move |query: WorkerQueryContext| {
+            let (codec, connections) = (codec.clone(), connections.clone());
+            async move {
+                let builder = query.builder.with_distributed_user_codec(codec);
+                let mut builder = builder.with_distributed_worker_plan_rewrite_handler(guard_task);
+                connections.install(builder.config().get_or_insert_default())?;
+                builder.config().get_or_insert_default().options_mut().extensions.insert(RedpollOptions::default());
+                Ok::<_, DataFusionError>(builder.build())
+            }
+        };
+        let tasks = datafusion_distributed::Worker::from_session_builder(session)
+            .with_runtime_env(runtime)
+            .with_version(connection::VERSION);
+        Worker { tasks, secret }
+    }
+
+    /// Serves requests over a socket until `shutdown` is ready. Runs of tasks are then cancelled.
+    ///
+    /// # Errors
+    /// If the socket cannot be served.
+    pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let secret = self.secret.clone();
+        let server = Server::builder()
+            .layer(tonic::service::InterceptorLayer::new(move |request| Secret::check(secret.as_ref(), request)))
+            .add_service(self.tasks.clone().into_worker_server())
+            .serve_with_incoming(incoming);
+        tokio::select! {
+            served = server => served.map_err(io::Error::other),
+            () = shutdown => Ok(()),
+        }
+    }
+}
