@@ -8,7 +8,7 @@ fn main() -> Result<(), Error> {
     let session = Session::default();
     let attended = session.sample("davis")?.astype(Prim::F64);
     let women = attended.shape()?[0];
-    // cos(a, b) = a.b / |a| |b|. A row is not its own neighbour.
+    // cos(a, b) = a.b / (|a| |b|). A row is not its own neighbour.
     let length = attended.norm(2.0, 1);
     let cosine = attended.matmul(attended.t()) / length.outer(&length);
     let similarity = session.eye(women, women, 0, Prim::Bool).where_(-1.0, cosine);

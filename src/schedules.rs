@@ -52,8 +52,8 @@ impl Schedules {
     }
 }
 
-/// The schedules of a plan, with the results of the plan. A schedule without a name applies to the
-/// query of the only result.
+/// The schedules of a plan, with the results of the plan. If the plan has a single result, a
+/// schedule may omit the name of a query, and then applies to the query of that result.
 #[derive(Clone, Copy)]
 pub(crate) struct Scheduling<'a> {
     pub(crate) schedules: &'a Schedules,

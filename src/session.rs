@@ -186,12 +186,12 @@ impl Session {
     }
 
     /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
-    /// names a query of the optimized plan, and loops of this query as `explain` shows them. A
-    /// schedule without a query name applies to the query of the only result. A schedule of a
-    /// program may name any result or none, and may transform all loops of the program. In the
-    /// relaxed mode, a schedule may change the order in which floats are added or multiplied;
-    /// results do not change otherwise. `(schedule ..)` forms in the text are applied first. A plan
-    /// with schedules is not adapted in its first run.
+    /// names a query of the optimized plan, and loops of this query as `explain` shows them. If the
+    /// plan has a single result, a schedule may omit the name, and then applies to the query of
+    /// that result. A schedule of a program may name any result or none, and may transform all
+    /// loops of the program. In the relaxed mode, a schedule may change the order in which floats
+    /// are added or multiplied; results do not change otherwise. `(schedule ..)` forms in the text
+    /// are applied first. A plan with schedules is not adapted in its first run.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -270,8 +270,10 @@ impl Session {
         prepare(self, (request, &Schedules::from(schedules)), bindings, Timings::default())
     }
 
-    /// Replaces constants of a plan by inputs and binds their values. Plans that differ only in
-    /// constants of one class share a compiled form; see [`Plan::lift_constants`].
+    /// Replaces constants of a plan by inputs and binds their values. Plans that differ only in the
+    /// values of these constants share a compiled form, if every operator with such a constant as
+    /// an argument has the same fill value in both plans. For exceptions, see
+    /// [`Plan::lift_constants`].
     ///
     /// # Errors
     /// Fails if an expression is not well-formed in the float mode, or a value cannot be allocated.

@@ -41,8 +41,8 @@ fn positions(tensor: &Tensor) -> Vec<u64> {
     levels.collect()
 }
 
-/// Returns statistics of inputs. The counts of an input are right, or too large or too small by a
-/// factor of a thousand.
+/// Returns the numbers of positions of the inputs, as statistics. For each input, the numbers are
+/// right, or all of them are too large or too small by a factor of a thousand.
 fn wrong_counts(seed: u64, case: &EngineCase) -> PositionCounts {
     let mut rng = Rng::new(seed ^ 0xbad);
     let mut counts = PositionCounts::default();

@@ -87,8 +87,8 @@ fn matrix(size: u64) -> Tensor {
     Tensor::from_dense(ty, &Values::from(values)).unwrap()
 }
 
-/// Three queries. The first counts its result before writing it; the second stores its result in
-/// another format than its operand.
+/// Three queries. The first counts the entries of its result before it writes them; the second
+/// stores its result in another format than its operand.
 const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
 

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SEEDS: Range<u64> = 0..4500;
 /// Number of default seeds that also run in the optimizing tier.
 const OPTIMIZED: u64 = 240;
-/// Number of neighbouring seeds whose kernels are compiled together. Blocks are the same in every
-/// run, so that cached kernels are found.
+/// Number of neighbouring seeds whose kernels are compiled together. These groups of seeds are the
+/// same in every run, so that the kernels of a group are found in the cache.
 const BLOCK: u64 = 32;
 /// Required number of occurrences of each covered item.
 const HITS: u64 = 50;

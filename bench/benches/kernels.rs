@@ -1,4 +1,5 @@
-//! Single kernels and their hand-written loops on small data, tracked over time.
+//! Criterion benchmarks of single kernels and of their hand-written loops, on small data. Criterion
+//! compares the times with those of the previous run.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use redpoll_bench::cases::{CASES, CaseSize};

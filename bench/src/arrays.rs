@@ -105,7 +105,8 @@ impl Csr {
         Ok(Tensor::try_new(ty, levels, vec![Array::from_vec(self.val.clone())])?)
     }
 
-    /// Converts the pattern to a tensor of `bool` without stored values.
+    /// Converts the coordinates of the entries to a tensor of `bool`, which stores no values: an
+    /// element is true if it has an entry.
     ///
     /// # Errors
     /// If the arrays are invalid.

@@ -108,7 +108,7 @@ impl Harness {
         self.states.iter().cloned().chain(PEERS.iter().filter(is_unlisted).map(unselected)).collect()
     }
 
-    /// Measures a workload over data. Errors are recorded in the outcome.
+    /// Measures a workload over the data of the given name. Errors are recorded in the outcome.
     pub fn measure(&mut self, workload: &Workload, data: &str) -> WorkloadOutcome {
         let mut outcome = WorkloadOutcome {
             id: workload.id(data),

@@ -51,7 +51,7 @@ pub fn processor() -> String {
 }
 
 /// Returns the number of elements per second that a loop gathers, at uniform indices into an array
-/// of `array` values of `f64`.
+/// of `f64`. The parameter `array` is the length of this array.
 pub fn gathers(array: usize) -> f64 {
     let mut random = Random::new(1, 0);
     let indices: Vec<u32> = (0..1 << 22).map(|_| random.below(array as u64) as u32).collect();

@@ -26,7 +26,7 @@ pub fn write_input(folder: &Path, name: &str, content: &Content) -> Result<()> {
 /// Writes an array of numbers or booleans, row-major in the given shape.
 ///
 /// # Errors
-/// If the file cannot be written, or the array has other values.
+/// If the file cannot be written, or the values are neither numbers nor booleans.
 pub fn write_array(path: &Path, shape: &[u64], array: &Array) -> Result<()> {
     macro_rules! numbers {
         ($($t:ty, $code:literal);*) => {

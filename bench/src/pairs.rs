@@ -9,8 +9,9 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Runs both sides in turns, alternating their order, until the budget is used up or 1000
-    /// rounds are done, but for at least `min_rounds` rounds. Both sides first run once unmeasured.
+    /// Runs both sides in turns, in alternating order: at least `min_rounds` rounds, then further
+    /// rounds until the budget is used up or 1000 rounds are done. Both sides first run once
+    /// unmeasured.
     pub fn measure(budget: Duration, min_rounds: usize, mut first: impl FnMut(), mut second: impl FnMut()) -> Pairs {
         let clock = |side: &mut dyn FnMut()| {
             let start = Instant::now();

@@ -84,8 +84,8 @@ pub struct WorkloadOutcome {
     pub variants: Vec<VariantInfo>,
     /// The reason why the workload did not run.
     pub skipped: Option<String>,
-    /// Results that differ, and errors and timeouts. Errors and timeouts of peers are not listed
-    /// here.
+    /// Descriptions of results that differ, on any side, and of errors and timeouts of redpoll.
+    /// Errors and timeouts of peers are only in the status of their sides.
     pub failures: Vec<String>,
     /// All sides, with the execution modes of redpoll first.
     pub sides: Vec<SideOutcome>,

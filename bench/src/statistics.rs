@@ -45,8 +45,8 @@ impl Ratio {
     /// without rounds.
     ///
     /// The interval is made of order statistics: both ends are measured ratios, and the interval
-    /// covers the median of any distribution with a probability of at least 95%. Below six rounds
-    /// there are no such ends, so the interval is the whole range.
+    /// covers the median of any distribution with a probability of at least 95%. With fewer than
+    /// six rounds there is no such interval, so the whole range of the ratios takes its place.
     pub fn of_rounds(numerators: &[f64], denominators: &[f64]) -> Option<Ratio> {
         let ratios: Vec<f64> = numerators.iter().zip(denominators).map(|(a, b)| a / b).collect();
         let sorted = sorted(&ratios);

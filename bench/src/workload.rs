@@ -31,8 +31,8 @@ pub enum Suite {
     Dispatch,
     /// Inputs of growing size, which measure how costs grow.
     Scale,
-    /// The same results computed from structured and from unstructured storage, compared with each
-    /// other.
+    /// The same results computed from structured and from unstructured storage; their times are
+    /// compared.
     Structure,
     /// Queries over tables, in the SQL front end.
     Sql,

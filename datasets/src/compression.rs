@@ -40,8 +40,8 @@ impl Compression {
         row.map_or(Compression::None, |row| row.compression)
     }
 
-    /// Detects the compression by the first bytes of a file; [`Compression::None`] if they are of
-    /// no known compression.
+    /// Detects the compression by the first bytes of a file; [`Compression::None`] if no known
+    /// compression has these first bytes.
     pub fn of_content(start: &[u8]) -> Compression {
         TABLE.iter().find(|row| start.starts_with(row.magic)).map_or(Compression::None, |row| row.compression)
     }
@@ -63,7 +63,7 @@ impl Compression {
         })
     }
 
-    /// Passes `write` a stream that compresses into `sink`, and finishes the compression.
+    /// Calls `write` with a stream that compresses into `sink`, and then finishes the compression.
     pub(crate) fn encode<E: From<io::Error>>(
         self,
         sink: &mut dyn Write,

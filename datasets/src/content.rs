@@ -88,7 +88,7 @@ pub struct Info {
     /// blocks and diagonals include the padding.
     pub stored: u64,
     /// The guess whether the first record of an edge list is the header. `None` for other formats,
-    /// and if the first records or the options decide it.
+    /// and if the first records or the options decide without a guess.
     pub header_guess: Option<HeaderGuess>,
     /// The names of the columns that are read from an edge list: first the columns of coordinates,
     /// mode by mode, then the column of values. Empty for other formats, and if the file has no

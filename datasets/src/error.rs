@@ -92,8 +92,8 @@ pub enum Error {
         source: Box<redpoll_storage::Error>,
     },
     /// The content of a file cannot be stored in the requested format, which is the caller's fault;
-    /// or the arrays of a tensor cannot be read, because a file that has them was changed or
-    /// damaged.
+    /// or the arrays of a tensor cannot be read, because a file that contains the arrays was
+    /// changed or damaged.
     #[error("{}: {source}", path.display())]
     Storage {
         /// The file.

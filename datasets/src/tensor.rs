@@ -41,9 +41,9 @@ impl LoadedFile {
 
 impl Info {
     /// Returns the format that is closest to the file, as [`LoadedFile::default_format`] does,
-    /// without reading the entries. Both functions return the same format, unless the header and
-    /// the reader count the entries differently, and the pointers of all fibers far outnumber only
-    /// one of the counts.
+    /// without reading the entries. The two formats differ only if the header and the reader count
+    /// the entries differently, and the pointers of all fibers far outnumber one of the counts but
+    /// not the other.
     pub fn default_format(&self) -> Format {
         format_of_file(self, self.stored)
     }
@@ -146,8 +146,8 @@ fn sort_bytes(ty: &TensorType, data: &Data) -> u64 {
     bytes_of(values.len(), 16 * ty.shape.len() + 40 + 2 * values.prim().bytes())
 }
 
-/// Returns the bytes that a tensor needs below its outermost full levels, for pointers or values,
-/// whatever its number of entries.
+/// Returns the bytes of the pointers or values below the outermost levels that store all
+/// coordinates. The tensor needs these bytes even if it has no entries.
 fn full_level_bytes(ty: &TensorType) -> u64 {
     let storage = ty.format.storage_shape(&ty.shape);
     let full = ty.format.levels.iter().take_while(|level| level.kind.traits().full).count();

@@ -156,8 +156,8 @@ impl<'a> TextCursor<'a> {
         if self.at_line_end() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// Returns the fault that `expected` was not found, but the next token, or the end of the line
-    /// or of the file. Skips the token.
+    /// Skips the next token, and returns the fault that the token, or the end of the line or of the
+    /// file, was found instead of `expected`.
     #[cold]
     pub(crate) fn unexpected(&mut self, expected: &str) -> LocatedFault {
         let location = self.location();

@@ -170,9 +170,9 @@ fn lock_unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all unfinished files of this process. After this call, a thread that starts or ends the
-/// writing of a file blocks. Call this function only when the process is about to exit, for example
-/// on a signal.
+/// Removes all unfinished files of this process. After this call, every thread that begins or
+/// completes the writing of a file waits forever. Call this function only when the process is about
+/// to exit, for example on a signal.
 pub fn remove_unfinished() {
     let files = lock_unfinished();
     for file in &*files {

@@ -42,7 +42,7 @@ fn degrees(content: &Content, mode: usize) -> Vec<u64> {
     degrees
 }
 
-/// Returns the coordinate of a mode that has the most entries.
+/// Returns the coordinate with the most entries, of all coordinates of a mode.
 fn busiest(content: &Content, mode: usize) -> usize {
     let mut degrees = vec![0; content.shape[mode] as usize];
     coordinates(content)[mode].iter().for_each(|&i| degrees[i as usize] += 1);

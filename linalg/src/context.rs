@@ -22,9 +22,10 @@ const PARTS: usize = 16;
 pub struct Context {
     /// The number of threads.
     pub threads: NonZero<usize>,
-    /// The budget to which copies, workspaces and results are charged. Of the factorizations of
-    /// sparse matrices, only the matrix in another format, the right sides, the results, and the
-    /// factors of Cholesky and LDLT are charged.
+    /// The budget to which copies, workspaces and results are charged. Factorizations of sparse
+    /// matrices charge only converted copies of the matrix and the factors of Cholesky and LDLT;
+    /// their workspaces and the factors of LU and QR are not charged. Solving a system with sparse
+    /// factors charges right sides, workspaces and results.
     pub memory: Arc<MemoryBudget>,
     /// A flag that stops the computation before the next matrix of a stack.
     pub cancel: Arc<AtomicBool>,

@@ -7,8 +7,8 @@ use crate::format::{Format, TensorType};
 use crate::scalar::Scalar;
 use std::fmt;
 
-/// The form `constant + sum of coefficient * parameter + sum of coefficient * field`. The index
-/// maps window, offset, stride, reverse, toeplitz, split and diagonal all read at subscripts of
+/// The form `constant + sum of coefficient * parameter + sum of coefficient * field`. Subscripts of
+/// the index maps `window`, `offset`, `stride`, `reverse`, `toeplitz`, `split` and `diagonal` have
 /// this form. Parameters and terms are sorted and have non-zero coefficients.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Affine {

@@ -3,9 +3,9 @@
 /// A position in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct TextPosition {
-    /// Line, from 1; 0 if there is no text.
+    /// Line, from 1; 0 if the position is not in a text.
     pub line: usize,
-    /// Column in characters, from 1; 0 if there is no text.
+    /// Column in characters, from 1; 0 if the position is not in a text.
     pub column: usize,
 }
 

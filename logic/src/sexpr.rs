@@ -2,8 +2,8 @@
 //! Notation. Index notation and Assembly have syntaxes of their own.
 //!
 //! An atom is a sequence of characters other than whitespace, parentheses, quotes and semicolons;
-//! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends with
-//! its line.
+//! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends at the
+//! end of the line.
 
 use crate::cursor::{QuoteFault, TextCursor, TextPosition};
 use crate::error::Error;
@@ -117,8 +117,8 @@ impl Sexpr {
         if self.position.line == 0 { error } else { error.with_position(self.position.line, self.position.column) }
     }
 
-    /// Formats the expression over several lines. The items of a list that does not fit a line
-    /// stand on indented lines of their own, except the words and strings directly after the head.
+    /// Formats the expression over several lines. If a list does not fit on one line, each item is
+    /// on an indented line of its own, except the words and strings directly after the head.
     pub fn pretty(&self) -> String {
         let mut out = String::new();
         self.write_pretty(0, &mut out);

@@ -189,7 +189,8 @@ impl StatisticsSource for NoStatistics {
     }
 }
 
-/// A catalog of position counts below each level: one list per tensor, outermost level first.
+/// A catalog with a list for each tensor: the numbers of positions below each level, outermost
+/// level first.
 #[derive(Clone, Debug, Default)]
 pub struct PositionCounts(FxHashMap<Alias, Vec<Answer>>);
 

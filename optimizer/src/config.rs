@@ -116,8 +116,8 @@ pub enum Subject {
     Symmetry,
     /// Rules that remove redundant arguments, and arguments that undo each other.
     Identities,
-    /// Rules that filter a factor before a join, by the coordinates at which another factor is not
-    /// fill.
+    /// Rules that filter a factor before a join, by the coordinates at which another factor differs
+    /// from its fill.
     Filters,
     /// Layout: loop orders and formats of all queries, chosen together. This subject has no rules.
     Layout,

@@ -103,7 +103,8 @@ pub fn optimize_adaptive(
 }
 
 /// Creates an e-graph in advance. The first e-graph of a process calibrates a clock, which takes
-/// about 0.1 s; after this call, the first plan that is rewritten does not wait for it.
+/// about 0.1 s; after this call, the first plan that is rewritten does not wait for the
+/// calibration.
 pub fn warm_up() {
     algebra::warm_up();
 }

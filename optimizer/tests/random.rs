@@ -242,7 +242,8 @@ impl Generator {
         let count = 1 + self.random.below(3);
         for k in 0..count {
             let mut expr = match self.queries.last() {
-                // A function of the last query's expression, so that both may share a pass.
+                // A function of the expression of the last query, so that one pass may compute both
+                // queries.
                 Some(last) if self.random.chance(20) => {
                     Expr::mapjoin(Builtin::Square, [last.expr.clone()]).unwrap_or_else(|_| last.expr.clone())
                 }

@@ -33,7 +33,7 @@ pub(crate) fn with_comparisons(error: DataFusionError, plan: &LogicalPlan) -> Da
     DataFusionError::Execution(format!("{text}; {}", comparisons.join("; ")))
 }
 
-/// Describes the comparisons of a text with a number by binary operators and by the keys of joins,
+/// Describes the comparisons of a text with a number that binary operators and keys of joins make
 /// in a plan and its subqueries.
 fn mixed_comparisons(plan: &LogicalPlan) -> Result<Vec<String>> {
     let mut found = Vec::new();

@@ -150,7 +150,7 @@ impl Database {
             return Err(fault(format!("{path} has no files")));
         };
         let (extension, compressed) = extension(first);
-        // Scans read the hidden files that have the extension, and no others.
+        // Of the hidden files, scans read only those with the extension of the other files.
         files.retain(|file| !is_hidden(file) || file.extension() == first.extension());
         if let Some(other) = files.iter().find(|file| self::extension(file).0 != extension) {
             let (first, other) = (first.display(), other.display());

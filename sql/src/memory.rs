@@ -17,7 +17,7 @@ pub(crate) trait Evict: fmt::Debug + Send + Sync {
 /// The largest number of bytes that a cache may use.
 const MAX_CACHE: usize = 1 << 30;
 
-/// The divisor of a memory limit that gives the capacity of a cache.
+/// The number by which a memory limit is divided to get the capacity of a cache.
 const LIMIT_DIVISOR: usize = 4;
 
 /// Returns the capacity of a cache in bytes under a memory limit.

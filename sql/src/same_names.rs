@@ -132,9 +132,9 @@ fn repeated_names(schema: &Schema) -> HashSet<String> {
     schema.fields().iter().map(|field| field.name()).filter(|name| !seen.insert(*name)).cloned().collect()
 }
 
-/// Returns the names of the keys of a semi-join whose conditions would refer to a wrong column if
-/// they moved to the other side. Such a key is on the side whose rows the join returns. The other
-/// side has a column of the same name, but the key of that side has another name.
+/// Returns the names of the keys of a semi-join for which `FilterPushdown` would move a condition
+/// to a wrong column of the other side. Such a key is on the side whose rows the join returns. The
+/// other side has a column of the same name, but the key of that side has another name.
 fn misplaced_key_names(join: &HashJoinExec) -> Vec<String> {
     let name = |key: &Arc<dyn PhysicalExpr>| key.downcast_ref::<Column>().map(|column| column.name().to_owned());
     let keys = join.on().iter().map(|(left, right)| (name(left), name(right)));

@@ -63,8 +63,8 @@ impl SchemaTables {
     }
 }
 
-/// Returns the tables of a session's schema, without added tables; `None` if the session uses
-/// another type of schema.
+/// Returns the [`SchemaTables`] of a session's schema, also if [`AddedTables`] wraps the schema;
+/// `None` if the session uses another type of schema.
 pub(crate) fn schema_tables(schema: &Arc<dyn SchemaProvider>) -> Option<&SchemaTables> {
     let any: &dyn Any = &**schema;
     match any.downcast_ref::<AddedTables>() {

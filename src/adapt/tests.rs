@@ -20,7 +20,8 @@ use redpoll_optimizer::{Adaptivity, CostThreshold};
 use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
-/// Factor of the error in wrong statistics, before the numbers are clamped to possible ones.
+/// Factor between wrong and true numbers of positions in statistics. Wrong numbers that would be
+/// impossible are clamped.
 const FACTOR: f64 = 1000.0;
 
 /// A plan of three queries with its inputs, one of which has wrong statistics.

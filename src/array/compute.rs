@@ -44,12 +44,12 @@ impl Array {
     /// more to compute than to read.
     ///
     /// The tensor is dropped once the array and its clones are dropped, and each array built from
-    /// them is dropped or computed itself. Until then, the tensor counts against the memory limit
-    /// of the session. If the limit is reached, the least recently read tensors are evicted, and
-    /// expressions that need an evicted tensor compute it again. For this, the inputs of the array
-    /// are kept as well. A tensor is never evicted if computing it again would take a chain of more
-    /// than 16 computed arrays. To keep only a tensor, collect the array and make a new array with
-    /// [`Session::array`].
+    /// them is dropped or has been computed, too. Until then, the tensor counts against the memory
+    /// limit of the session. If the limit is reached, the least recently read tensors are evicted,
+    /// and expressions that need an evicted tensor compute it again. For this, the inputs of the
+    /// array are kept as well. A tensor is never evicted if computing it again would take a chain
+    /// of more than 16 computed arrays. To keep the tensor without the inputs, collect the array,
+    /// and make a new array of the tensor with [`Session::array`].
     ///
     /// Kept tensors do not change the values, dtypes, fill values and requested formats of results,
     /// except that floats may be added in another order. Formats that no expression requests are

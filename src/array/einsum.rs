@@ -126,8 +126,9 @@ fn einsum(spec: &str, states: &[ArrayState], sum: &Op, product: &Op) -> Result<A
     Ok(ArrayState { expr, style: ModeStyle::Positional, sources: ArrayState::sources(states) })
 }
 
-/// Applies the operator once to all expressions if it takes a variable number of arguments and the
-/// expressions are enough. Otherwise, applies it to pairs, from left to right.
+/// Applies the operator once to all expressions if the operator takes a variable number of
+/// arguments and there are enough expressions. Otherwise, applies the operator to pairs, from left
+/// to right.
 fn multiply(product: &Op, exprs: Vec<Expr>) -> Result<Expr, Cause> {
     let is_variadic = matches!(product.arity(), Arity::AtLeast(n) if n <= exprs.len());
     if is_variadic {

@@ -123,8 +123,8 @@ impl Session {
                 };
                 triples.coordinates.iter().map(list).collect::<Vec<_>>()
             }
-            // Elements that equal a true fill value are not stored, so the dense values are
-            // scanned.
+            // If the fill value is `true`, elements that equal it are not stored, so the dense
+            // values are scanned.
             true => true_coordinates(&tensor.ty().shape, &tensor.to_dense_scalars()?),
         };
         let vector = |list: &Vec<u64>| self.vector(list.iter().map(|i| *i as i64));

@@ -299,12 +299,14 @@ impl Unfolding {
 struct Unfolder<'f> {
     forms: &'f [Expr],
     sources: Sources,
-    /// The results by the addresses of nodes; `None` for a node without any of the forms.
+    /// The results by the addresses of nodes; `None` for a node whose unfolded expression contains
+    /// none of `forms`.
     unfolded: HashMap<usize, Option<Expr>>,
 }
 
 impl Unfolder<'_> {
-    /// Returns the unfolded expression, or `None` if it contains none of the forms.
+    /// Returns the unfolded expression of `e`, or `None` if the unfolded expression would contain
+    /// none of `forms`.
     fn visit(&mut self, e: &Expr, sources: &Sources) -> Result<Option<Expr>, Cause> {
         if self.forms.contains(e) {
             return Ok(Some(e.clone()));

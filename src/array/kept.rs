@@ -35,8 +35,8 @@ pub(crate) struct Origin {
     pub(crate) expr: Expr,
     /// The sources of the expression, or `None` if the array is never computed again.
     pub(crate) sources: Option<Sources>,
-    /// The length of the longest chain of computed arrays that ends with this array. Other arrays
-    /// that are never computed again do not count.
+    /// The length of the longest chain of computed arrays that ends with this array. Apart from
+    /// this array, arrays that are never computed again do not count.
     pub(crate) depth: usize,
 }
 

@@ -136,9 +136,9 @@ pub(super) fn stored_element(session: &Session, state: &ArrayState) -> Result<Op
     Ok(Some(Tensor::from_dense(ty, &Values::from_scalars(dtype, &[value])?)?))
 }
 
-/// Returns the stored tensor and the coordinates that an expression without fields reads, if the
-/// expression only renames, reorders and indexes modes, and has no value for coordinates out of
-/// bounds.
+/// Returns the stored tensor that an expression without fields reads, and the coordinates at which
+/// the expression reads the tensor. The expression may only rename, reorder and index modes, and
+/// must not define a value for coordinates out of bounds; for other expressions, returns `None`.
 fn find_element(session: &Session, state: &ArrayState) -> Result<Option<(Tensor, Vec<u64>)>, Error> {
     let mut expr = &state.expr;
     if !expr.info().fields.is_empty() {

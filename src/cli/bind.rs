@@ -19,8 +19,8 @@ pub(super) struct BindArg {
     pub(super) name: String,
     /// The file, or the text of a number.
     file: PathBuf,
-    /// The storage format as text. Without it, the program's declaration of the input determines
-    /// the format, or else the file.
+    /// The storage format as text. If it is `None`, the format is the one that a program declares
+    /// for the input, or else the one closest to the file.
     format: Option<String>,
 }
 
@@ -136,8 +136,8 @@ fn unreadable(bind: &BindArg, required: &RequiredInput, failure: CommandFailure)
     }
 }
 
-/// Parses a format for a tensor of the given rank. The error message begins with the text of
-/// `option`.
+/// Parses a format for a tensor of the given rank. The error message begins with the text that
+/// `option` returns.
 pub(super) fn storage_format(
     text: &str,
     rank: usize,
@@ -160,8 +160,8 @@ fn number(bind: &BindArg, dtype: &DType) -> Result<Tensor, CommandFailure> {
     Tensor::scalar(&value).map_err(|e| crate::Error::from(e).into())
 }
 
-/// The dtype of numbers without a declared dtype. An integer for a table of a plan is an `i64`
-/// instead.
+/// The dtype of a number whose dtype no program declares, except that an integer for a table of a
+/// plan is an `i64`.
 pub(super) const NUMBER: DType = DType::Prim(Prim::F64);
 
 /// Returns the error without line and column, which are useless for the text of an option.

@@ -40,7 +40,8 @@ pub(super) struct Args {
     to: PathBuf,
 
     /// The storage format of the tensor, by default the one closest to IN; see `redpoll formats`. A
-    /// .rpt file has any format; .npz and .bsp.npz files have the closest of their layouts
+    /// .rpt file can have any format; a .npz or .bsp.npz file gets the layout that is closest to
+    /// the format
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
 

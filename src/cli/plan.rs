@@ -48,10 +48,11 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZero<usize>>,
 
-    /// Transform the loops of a query. The schedule names the query, unless the query computes the
-    /// only result: 'C: split(i, io, ii, 32) parallel(io)'; see --schedule-table, and `redpoll
-    /// explain` for the names of queries and loops. Without --strict, floats may be added or
-    /// multiplied in another order; results do not change otherwise. May be given several times
+    /// Transform the loops of a query. The schedule begins with the name of the query, as in 'C:
+    /// split(i, io, ii, 32) parallel(io)'; if the plan has a single result, the name may be omitted
+    /// for the query of that result. See --schedule-table, and `redpoll explain` for the names of
+    /// queries and loops. Without --strict, floats may be added or multiplied in another order;
+    /// results do not change otherwise. May be given several times
     #[arg(long, value_name = "SCHEDULE")]
     schedule: Vec<String>,
 

@@ -66,8 +66,8 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Returns the formats whose names may be results: names that occur in the text of a plan and
-    /// are not in `tables`. The list is empty for a program.
+    /// Returns the formats that `--format` sets for names that may be results: names that occur in
+    /// the text of a plan and are not in `tables`. The list is empty for a program.
     pub(super) fn result_formats(&self, text: &str, tables: &[RequiredInput]) -> Vec<Named<String>> {
         let is_table = |name: &str| tables.iter().any(|table| table.name == name);
         let is_result = |named: &&Named<String>| occurs(&named.name, text) && !is_table(&named.name);

@@ -124,9 +124,9 @@ fn symmetry(of: MatrixSymmetry) -> &'static str {
 }
 
 /// Returns the candidate formats with their names: the format of every shorthand, with blocks of
-/// the best size for `bcsr`, and sparse runs unless the tensor is a scalar. Shorthands of one
-/// format share a candidate. For booleans, also includes each of these formats without values, if
-/// valid.
+/// the best size for `bcsr`, and sparse runs unless the tensor is a scalar. Shorthands for the same
+/// format share a candidate. For a tensor of booleans, each of these formats is also a candidate
+/// without values, if that is valid.
 fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
     let ty = tensor.ty();
     let rank = ty.shape.len();

@@ -16,8 +16,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time of all runs on the instant tier after which compilation starts. The value is about the time
-/// of a compilation, so that the total time is at most about twice the least possible time.
+/// Total time of the runs on the instant tier after which compilation starts. A compilation takes
+/// about as long, so that runs and compilation together take at most about twice the least possible
+/// time.
 const MIN_TIME: Duration = Duration::from_millis(50);
 /// Number of runs after which a plan is assumed to run repeatedly, however fast it is.
 const MIN_RUNS: u64 = 200;

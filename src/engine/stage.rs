@@ -68,8 +68,8 @@ pub(crate) struct StageLoops {
     pub(crate) source_program: Program,
     /// The program in normal form.
     pub(crate) program: Arc<Program>,
-    /// The expected layout of each tensor that is an input, see [`Layouts`]; `None` for other
-    /// tensors.
+    /// The expected layout of each tensor of the program, see [`Layouts`]; `None` for a tensor that
+    /// is not an input.
     layouts: Vec<Option<InputLayout>>,
     /// The lengths of the lists of bound inputs.
     lists: ListLengths,
@@ -200,8 +200,9 @@ impl Stage {
 }
 
 /// Returns whether loops can convert storage in one pass. The loops must write entries in the order
-/// in which they read the source. Sparse levels of the output must not receive fill values, which a
-/// full last level of the source may store.
+/// in which they read the source. Sparse levels of the output must not receive fill values. The
+/// source may store fill values if its last level is full, which means that the level stores every
+/// coordinate.
 fn is_streaming(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));

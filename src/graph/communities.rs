@@ -118,8 +118,8 @@ pub fn clustering(adjacency: &Array) -> Result<Clustering, Error> {
 
 /// Finds communities by synchronous label propagation, as LDBC Graphalytics defines it: the label
 /// of a vertex begins as its number, and in each round a vertex takes the most frequent label among
-/// its neighbours in either direction, the smallest one of several. There are `max_rounds` rounds,
-/// or fewer if a round changes no label.
+/// its neighbours in either direction, or the smallest such label if several are equally frequent.
+/// There are `max_rounds` rounds, or fewer if a round changes no label.
 ///
 /// ```
 /// let session = redpoll::Session::default();
@@ -182,10 +182,10 @@ pub fn louvain(adjacency: &Array, resolution: f64) -> Result<Communities, Error>
     }
 }
 
-/// Computes the similarities of the neighbourhoods of the two ends of each edge, which are 0 where
-/// there is no edge. Weights do not count. The neighbourhood of a vertex `v` is the set of the
-/// vertices `u` with an edge from `v` to `u`; a self-loop makes `v` a member of its own
-/// neighbourhood.
+/// Computes, for each edge, the similarities of the neighbourhoods of its two ends. The
+/// similarities of vertices without an edge between them are 0. Weights do not count. The
+/// neighbourhood of a vertex `v` is the set of the vertices `u` with an edge from `v` to `u`; a
+/// self-loop makes `v` a member of its own neighbourhood.
 ///
 /// ```
 /// let session = redpoll::Session::default();

@@ -1,9 +1,9 @@
 //! Graph algorithms over adjacency matrices.
 //!
-//! An element `A[i, j]` that differs from the fill value of the array is an edge from `i` to `j`,
-//! and its length or weight where an algorithm has these. Vertices are numbered from 0. Functions
-//! for undirected graphs take matrices that store each edge in both directions. If the fill value
-//! is NaN, every element is an edge.
+//! An element `A[i, j]` that differs from the fill value of the array is an edge from `i` to `j`.
+//! In algorithms that use lengths or weights of edges, the value of the element is the length or
+//! weight. Vertices are numbered from 0. Functions for undirected graphs take matrices that store
+//! each edge in both directions. If the fill value is NaN, every element is an edge.
 //!
 //! Most functions run a program with explicit loops; the texts of the programs are in the folder
 //! `programs/` of the repository, and each begins with the definition that it follows. Others are

@@ -47,8 +47,8 @@ pub struct Hits {
 }
 
 /// Computes PageRank (Page, Brin, Motwani and Winograd, "The PageRank Citation Ranking", 1999). The
-/// weights of edges do not count, the rank of a vertex without edges is spread over all vertices,
-/// and the ranks sum to 1.
+/// weights of edges do not count, the rank of a vertex without outgoing edges is spread over all
+/// vertices, and the ranks sum to 1.
 ///
 /// ```
 /// use redpoll::graph::{Stopping, pagerank};
@@ -72,9 +72,9 @@ pub fn pagerank(adjacency: &Array, damping: f64, stopping: Stopping) -> Result<R
     ranking(&stopped(call, stopping)?.run()?, "rank")
 }
 
-/// Computes PageRank with a preference for each vertex, at least 0, in place of equal ones: walks
-/// begin at a vertex with a probability proportional to its preference. If all preferences are 0,
-/// all ranks are 0.
+/// Computes PageRank for walks that begin at a vertex with a probability proportional to the
+/// preference of the vertex; in [`pagerank`], all vertices are equally likely. Preferences must be
+/// at least 0. If all preferences are 0, all ranks are 0.
 ///
 /// ```
 /// use redpoll::graph::{Stopping, personalized_pagerank};
@@ -88,7 +88,8 @@ pub fn pagerank(adjacency: &Array, damping: f64, stopping: Stopping) -> Result<R
 /// ```
 ///
 /// # Errors
-/// Fails if `preference` has not one element for each vertex; also the errors of [`pagerank`].
+/// Fails if `preference` does not have one element for each vertex; also the errors of
+/// [`pagerank`].
 pub fn personalized_pagerank(
     adjacency: &Array,
     preference: &Array,
@@ -135,7 +136,7 @@ pub fn hits(adjacency: &Array, stopping: Stopping) -> Result<Hits, Error> {
 /// Computes Katz centrality (Katz, "A New Status Index Derived from Sociometric Analysis", 1953):
 /// the number of walks that end at a vertex, where a walk of length `k` counts `beta * alpha^k`.
 /// The weights of edges do not count. The iteration converges if `alpha` is less than 1 divided by
-/// the largest eigenvalue of the graph.
+/// the largest eigenvalue of the adjacency matrix.
 ///
 /// ```
 /// use redpoll::graph::{Stopping, katz};

@@ -58,9 +58,9 @@ pub fn independent_set(adjacency: &Array, seed: i64) -> Result<Array, Error> {
 }
 
 /// Colors an undirected graph so that neighbours have different colors: each vertex takes the
-/// smallest free color, those with most neighbours first (Jones and Plassmann, "A parallel graph
-/// coloring heuristic", 1993). Self-loops do not count; `seed` decides the order of vertices with
-/// equally many neighbours.
+/// smallest color that no neighbour has taken, and vertices with more neighbours come first (Jones
+/// and Plassmann, "A parallel graph coloring heuristic", 1993). Self-loops do not count; `seed`
+/// decides the order of vertices with equally many neighbours.
 ///
 /// ```
 /// let session = redpoll::Session::default();

@@ -35,9 +35,10 @@ pub struct Components {
     pub count: u64,
 }
 
-/// Searches breadth-first from a vertex. A round follows the edges of a small frontier, and
-/// searches for parents of unvisited vertices if the frontier is large (Beamer, Asanović and
-/// Patterson, "Direction-Optimizing Breadth-First Search", 2012).
+/// Searches breadth-first from a vertex. The frontier is the set of vertices that the previous
+/// round has found. If the frontier is small, a round follows its edges; if it is large, a round
+/// searches for a parent of each unvisited vertex instead (Beamer, Asanović and Patterson,
+/// "Direction-Optimizing Breadth-First Search", 2012).
 ///
 /// ```
 /// let session = redpoll::Session::default();
@@ -161,10 +162,10 @@ pub fn all_pairs(adjacency: &Array) -> Result<Array, Error> {
 }
 
 /// Computes betweenness centrality from given sources (Brandes, "A faster algorithm for betweenness
-/// centrality", 2001): for each vertex, the sum over the sources and all other vertices of the
-/// share of the shortest paths that pass through the vertex. Each edge has length 1. The values are
-/// not normalized: with all vertices of an undirected graph as sources, each pair of vertices
-/// counts twice.
+/// centrality", 2001): for each vertex `v`, the sum, over all pairs of a source `s` and another
+/// vertex `t`, of the fraction of the shortest paths from `s` to `t` that pass through `v`. Each
+/// edge has length 1. The values are not normalized: with all vertices of an undirected graph as
+/// sources, each pair of vertices counts twice.
 ///
 /// ```
 /// let session = redpoll::Session::default();

@@ -62,8 +62,8 @@ pub struct Lstsq {
 /// Solves the systems of equations `a x = b` by Gaussian elimination with partial pivoting.
 ///
 /// `a` has shape `[.., n, n]`. If `b` has one mode, it is a vector of size `n`, and the result has
-/// shape `[.., n]`. Otherwise `b` has shape `[.., n, k]`, whose columns are right sides, and so has
-/// the result. The modes before the matrices are broadcast.
+/// shape `[.., n]`. Otherwise `b` and the result have shape `[.., n, k]`, and each column of `b` is
+/// a right side. The modes before the matrices are broadcast.
 ///
 /// ```
 /// use redpoll::linalg;
@@ -142,7 +142,7 @@ pub fn slogdet(a: &Array) -> Result<SlogDet, Error> {
 
 /// Computes the Cholesky factors of symmetric positive definite matrices of shape `[.., n, n]`: the
 /// lower triangular `L` with `A = L L^T`, or the upper triangular `U` with `A = U^T U`. Reads only
-/// that triangle of the matrices that the factor has.
+/// one triangle of each matrix: the lower one for `L`, the upper one for `U`.
 ///
 /// ```
 /// use redpoll::linalg::{self, Triangle};

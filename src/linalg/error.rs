@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// The cause of a failed function of linear algebra: a shape or dtype that the function does not
-/// take, or a matrix that has no such factorization.
+/// take, or a matrix without the factorization that the function computes.
 pub use redpoll_linalg::Error as LinalgError;
 
 impl From<LinalgError> for Error {

@@ -1,13 +1,14 @@
 //! Linear algebra on arrays: factorizations, systems of equations, eigenvalues and singular values.
 //!
 //! - Functions of dense matrices ([`solve`], [`svd`], [`eigh`], ..) take stacks: the last two modes
-//!   of an array are its matrices, and the modes before them number the matrices. They follow the
-//!   extension `linalg` of the Python Array API standard, and are computed at once.
+//!   of an array are the modes of its matrices, and the modes before them number the matrices.
+//!   These functions follow the extension `linalg` of the Python Array API standard, and compute
+//!   their results at once.
 //! - [`sparse_lu`], [`sparse_cholesky`], [`sparse_ldlt`] and [`sparse_qr`] factorize sparse
 //!   matrices once, to solve many systems.
 //! - [`iterative`] solves systems, least squares and eigenvalue problems by products with matrices,
 //!   lazy expressions or closures.
-//! - Products of that extension are lazy methods of arrays:
+//! - The products of the extension `linalg` are lazy methods of arrays:
 //!   [`Array::matmul`](crate::Array::matmul), [`tensordot`](crate::Array::tensordot),
 //!   [`vecdot`](crate::Array::vecdot), [`outer`](crate::Array::outer),
 //!   [`trace`](crate::Array::trace), [`diagonal`](crate::Array::diagonal), [`t`](crate::Array::t)

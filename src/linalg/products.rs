@@ -1,5 +1,5 @@
-//! Norms, powers and cross products. They are expressions of arrays, except norms of singular
-//! values and inverses.
+//! Norms, powers and cross products, computed by expressions of arrays. Norms that depend on
+//! singular values also call `svdvals`, and negative powers call `inv`.
 
 use super::{LinalgError, inv, svdvals};
 use crate::array::{Array, Axes};
@@ -28,8 +28,9 @@ pub enum MatrixNorm {
 }
 
 /// Computes a norm of each matrix of an array of shape `[.., m, n]`. The result has shape `[..]`.
-/// The norm of a matrix without elements is 0. Norms of sums read stored elements only, and are
-/// lazy; norms of singular values are computed at once. For norms of vectors, see [`Array::norm`].
+/// The norm of a matrix without elements is 0. Norms that are computed from sums of elements are
+/// lazy, and read only stored elements; norms that are computed from singular values are computed
+/// at once. For norms of vectors, see [`Array::norm`].
 ///
 /// ```
 /// use redpoll::linalg::{self, MatrixNorm};
@@ -42,8 +43,8 @@ pub enum MatrixNorm {
 /// ```
 ///
 /// # Errors
-/// Fails if the array has fewer than two modes; norms of singular values also have the errors of
-/// [`svdvals`].
+/// Fails if the array has fewer than two modes; norms that are computed from singular values also
+/// have the errors of [`svdvals`].
 pub fn matrix_norm(a: &Array, norm: MatrixNorm) -> Result<Array, Error> {
     let shape = a.shape()?;
     let [batch @ .., rows, columns] = &shape[..] else {

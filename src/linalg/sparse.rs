@@ -139,8 +139,8 @@ impl SparseLu {
 
 /// Factorizes a sparse symmetric positive definite matrix as `P A P^T = L L^T`, after an ordering
 /// that keeps the factor sparse (AMD; Amestoy, Davis and Duff, "An Approximate Minimum Degree
-/// Ordering Algorithm", 1996). Reads only the elements on and below the diagonal. Formats and
-/// dtypes are those of [`sparse_lu`].
+/// Ordering Algorithm", 1996). Reads only the elements on and below the diagonal. The matrix may
+/// have the formats and dtypes that [`sparse_lu`] accepts.
 ///
 /// ```
 /// use redpoll::linalg;
@@ -257,9 +257,10 @@ impl SparseCholesky {
     }
 }
 
-/// Factorizes a sparse matrix with at least as many rows as columns as `A P = Q R`, after an
-/// ordering of the columns that keeps the factors sparse (COLAMD). `Q` is stored as Householder
-/// reflections. One thread does all of the work. Formats and dtypes are those of [`sparse_lu`].
+/// Factorizes a sparse matrix as `A P = Q R`, after an ordering of the columns that keeps the
+/// factors sparse (COLAMD). The matrix must have at least as many rows as columns. `Q` is stored as
+/// Householder reflections. One thread does all of the work. The matrix may have the formats and
+/// dtypes that [`sparse_lu`] accepts.
 ///
 /// ```
 /// use redpoll::linalg;

@@ -68,8 +68,8 @@ impl CompiledForm {
         self.plan().map_or(Ok(()), |compiled| check_inputs(&compiled.adaptive.physical, bindings))
     }
 
-    /// Converts an error of a run: a coordinate of a program that is out of bounds is reported like
-    /// an error of the text.
+    /// Converts an error of a run: a coordinate of a program that is out of bounds becomes an
+    /// [`Error::Program`], like an error in the text of the program.
     pub(crate) fn convert_run_error(&self, error: Error) -> Error {
         match (&self.kind, error) {
             (CompiledKind::Program(_), Error::Query { source, .. })

@@ -54,7 +54,8 @@ fn logistic_regression() -> Result<(), Error> {
     Ok(())
 }
 
-/// The gradient of the squared error over the stored ratings, by both factors.
+/// The gradients of the squared error over the stored ratings, with respect to both factors, are
+/// those of plain loops.
 #[test]
 fn factorization_of_stored_entries() -> Result<(), Error> {
     let session = Session::default();

@@ -8,8 +8,8 @@ use redpoll::{Bindings, Config, DuplicatePolicy, Note, Session, Target, index};
 use redpoll_testing::arrays::draw::{OperandSource, dense_values};
 use redpoll_testing::arrays::oracle;
 
-/// Arrays of row coordinates and of column coordinates broadcast. If one of them has the shape of a
-/// column and the other of a row, they select a submatrix.
+/// Arrays of row coordinates and of column coordinates broadcast. If one array has the shape of a
+/// column and the other the shape of a row, they select a submatrix.
 #[test]
 fn rows_and_columns_select_a_submatrix() {
     let session = Session::default();

@@ -82,9 +82,10 @@ pub fn requested_seeds() -> Option<Range<u64>> {
     Some(number(low)..number(high))
 }
 
-/// Returns the first of the given seeds, whose kernels are checked in the optimizing tier. The
-/// environment variable `REDPOLL_OPTIMIZED` sets the number of these seeds. Without the variable,
-/// all seeds are returned if `REDPOLL_SEEDS` is set, and `default_count` seeds otherwise.
+/// Returns the seeds whose kernels are checked in the optimizing tier: a range that begins with the
+/// first of the given seeds. The environment variable `REDPOLL_OPTIMIZED` sets the number of these
+/// seeds. Without the variable, the range has all seeds if `REDPOLL_SEEDS` is set, and
+/// `default_count` seeds otherwise.
 pub fn optimized_seeds(seeds: &Range<u64>, default_count: u64) -> Range<u64> {
     let count = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),

@@ -199,8 +199,9 @@ fn core_numbers(lists: &Lists) -> Vec<i64> {
     core
 }
 
-/// Checks that the modularity of the communities is that of the partition, is at least that of the
-/// first level, and that communities are numbered from 0 in the order of their smallest vertices.
+/// Checks that the reported modularity is that of the communities, and is at least the modularity
+/// of the first level. Also checks that communities are numbered from 0 in the order of their
+/// smallest vertices.
 fn check_louvain(lists: &Lists, array: &Array) -> Result<(), Error> {
     let found = graph::louvain(array, 1.0)?;
     let community = found.community.to_vec::<i64>()?;

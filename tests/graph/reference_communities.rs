@@ -34,8 +34,8 @@ pub(crate) fn pagerank(graph: &[Vec<(usize, f64)>], damping: f64, iteration: Ite
     personalized_pagerank(graph, &preference, damping, iteration)
 }
 
-/// Returns the PageRank of each vertex for walks that begin again at a vertex in proportion to its
-/// preference.
+/// Returns the PageRank of each vertex for walks that begin again at a vertex with a probability
+/// proportional to its preference.
 pub(crate) fn personalized_pagerank(
     graph: &[Vec<(usize, f64)>],
     preference: &[f64],

@@ -26,9 +26,10 @@ pub(crate) fn shortest_distances(graph: &[Vec<(usize, f64)>], source: i64) -> Ve
     distance
 }
 
-/// Returns whether `parent` leads from every vertex at a finite distance to the source, over edges
-/// that are exactly as long as the difference of the distances, and is -1 at the source and at
-/// all other vertices.
+/// Returns whether `parent` describes shortest paths. From every vertex with a finite distance, the
+/// parents must lead to the source, over edges whose length is exactly the difference of the
+/// distances of their ends. The parent of the source, and of each vertex with an infinite distance,
+/// must be -1.
 pub(crate) fn is_shortest_path_tree(
     graph: &[Vec<(usize, f64)>],
     source: i64,
@@ -199,8 +200,9 @@ pub(crate) fn matching_size(rows: &[Vec<(usize, f64)>], columns: usize) -> usize
     (0..rows.len()).filter(|i| augment(rows, *i, &mut row_of, &mut vec![false; columns])).count()
 }
 
-/// Returns whether `column` (of each row) and `row` (of each column) are inverse to each other, -1
-/// where there is none, and use only edges of the graph.
+/// Returns whether `column` and `row` describe a matching: `column` has the column of each row,
+/// `row` has the row of each column, and both have -1 where there is no partner. They must be
+/// inverse to each other, and use only edges of the graph.
 pub(crate) fn is_matching(rows: &[Vec<(usize, f64)>], column: &[i64], row: &[i64]) -> bool {
     let matched = |i: usize| match vertex(column[i], row.len()) {
         Some(j) => row[j] == i as i64 && rows[i].iter().any(|(k, _)| *k == j),

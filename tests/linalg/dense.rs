@@ -96,7 +96,7 @@ fn errors_say_which_matrix_is_wrong() {
     let error = linalg::solve(&a, &session.vector([1, 2, 3])).unwrap_err();
     let expected = "`solve`: shape [3] does not fit shape [3, 2, 2]; expected one row for each row of the matrices";
     assert_eq!(error.to_string(), expected);
-    // The errors of lazy inputs come first.
+    // The error of a lazy input is reported before any error of the function.
     let error = linalg::inv(&(&a + session.vector([1, 2, 3]))).unwrap_err();
     assert!(matches!(error, Error::Array(_)), "{error}");
 }
@@ -122,7 +122,7 @@ fn cancelled_sessions_stop() {
     assert!(error.to_string().contains(storage::Status::Cancelled.reason()), "{error}");
 }
 
-/// Results are arrays of the session, which lazy expressions use.
+/// Results are arrays of the session, and lazy expressions can read them.
 #[test]
 fn results_take_part_in_plans() {
     let session = Session::default();

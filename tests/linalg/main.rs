@@ -1,6 +1,6 @@
 //! The functions of `redpoll::linalg` on arrays: results are checked by products of arrays, which
-//! run as kernels; also formats, lazy inputs, dtypes, errors and limits. The factorizations
-//! themselves have their tests in `linalg/tests`.
+//! run as kernels. Further tests check formats, lazy inputs, dtypes, errors and limits. The
+//! factorizations themselves have their tests in `linalg/tests`.
 
 mod dense;
 mod products;

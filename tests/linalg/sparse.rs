@@ -19,7 +19,7 @@ fn formats() -> [Format; 5] {
     [Format::dense(2), Format::csr(), Format::csc(), Format::coo(2), Format::csf(2)]
 }
 
-/// Solutions satisfy their equations, and are those of the dense matrix.
+/// Solutions and determinants agree with those that the functions of dense matrices compute.
 #[test]
 fn solutions_are_those_of_dense_matrices() {
     let session = Session::default();

@@ -19,7 +19,8 @@ fn backward_error(a: &Array, x: &Array, b: &Array) -> f64 {
     largest(&(a.matmul(x) - b)) / (largest(a) * largest(x) + largest(b))
 }
 
-/// Symmetric and unsymmetric matrices of circuits, structures, reservoirs and chemical plants.
+/// Systems with symmetric and unsymmetric matrices of circuits, structures, reservoirs and chemical
+/// plants have solutions with small residuals.
 #[test]
 fn residuals_of_real_matrices_are_small() {
     let session = Session::default();
@@ -35,7 +36,8 @@ fn residuals_of_real_matrices_are_small() {
     }
 }
 
-/// The sparse QR factorization solves the least-squares problems of the dense functions.
+/// The least-squares solutions of the sparse QR factorization agree with those of the dense
+/// function `lstsq`.
 #[test]
 fn least_squares_of_real_matrices() {
     let session = Session::default();

@@ -44,7 +44,8 @@ fn exponentials_agree_with_squaring() {
     }
 }
 
-/// Heat spreads without loss in the interior: long times need many steps.
+/// The result for a long time, which takes many steps, is that of two successive runs over half of
+/// the time.
 #[test]
 fn heat_flows_for_long_times() {
     let session = Session::default();

@@ -37,7 +37,7 @@ fn vector(rng: &mut Rng, len: usize) -> Vec<f64> {
     (0..len).map(|_| number(rng)).collect()
 }
 
-/// Draws a matrix of which about this fraction of the elements is not zero.
+/// Draws a matrix in which about `percent` percent of the elements are not zero.
 fn sparse(rng: &mut Rng, rows: usize, columns: usize, percent: usize) -> Dense {
     let values = (0..rows * columns).map(|_| if rng.index(100) < percent { number(rng) } else { 0.0 });
     Dense { rows, columns, values: values.collect() }
@@ -63,7 +63,8 @@ fn array(session: &Session, rng: &mut Rng, matrix: &Dense) -> Array {
     }
 }
 
-/// Returns the 5-point Laplacian of a square grid, with the skew part `wind` of a convection.
+/// Returns the 5-point Laplacian of a square grid, plus a skew-symmetric matrix with elements
+/// `wind` and `-wind`, which models convection.
 fn laplacian(session: &Session, side: u64, wind: f64) -> Array {
     let n = side * side;
     let mut entries = Vec::new();

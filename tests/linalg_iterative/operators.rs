@@ -74,7 +74,7 @@ fn vectors_that_closures_keep_do_not_change() {
     }
 }
 
-/// The second difference of vectors, as an operator of its own.
+/// The second difference of vectors, as a type that implements [`LinearOperator`].
 struct SecondDifference(Session, usize);
 
 impl LinearOperator for SecondDifference {
@@ -109,7 +109,7 @@ fn callers_write_operators() {
     assert!(relative_error(&x, &expected) < 1e-10);
 }
 
-/// An operator whose product has another size.
+/// An operator whose product has another size than the operator reports.
 struct Inconsistent(Session);
 
 impl LinearOperator for Inconsistent {

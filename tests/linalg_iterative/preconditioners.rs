@@ -5,7 +5,8 @@ use redpoll::linalg::iterative::{LinearOperator, SolverError, SolverOptions, ic0
 use redpoll::prelude::*;
 use redpoll_testing::rng::Rng;
 
-/// Without fill-in to drop, the factorizations are exact.
+/// If a matrix stores all elements, there is no fill-in to drop, so the incomplete factorizations
+/// are exact.
 #[test]
 fn factorizations_of_dense_matrices_are_exact() {
     let session = Session::default();
@@ -29,7 +30,8 @@ fn factorizations_of_dense_matrices_are_exact() {
 }
 
 /// The product of the factors agrees with the matrix at all stored entries, which defines the
-/// factorization. Here the factors are probed by the inverse that they give.
+/// factorization. The test computes the product of the factors as the inverse of the matrix that
+/// the preconditioner multiplies by.
 #[test]
 fn incomplete_factors_agree_with_the_matrix_at_its_entries() {
     let session = Session::default();
@@ -57,7 +59,7 @@ fn incomplete_factors_agree_with_the_matrix_at_its_entries() {
 fn preconditioners_reduce_iterations() {
     let session = Session::default();
     let plain = laplacian(&session, 25, 0.0);
-    // Rows and columns of very different sizes, which the diagonal repairs.
+    // The rows and columns have very different scales, which the preconditioner `jacobi` evens out.
     let scale = session.vector((0..625).map(|i| 1.0 + f64::from(i % 7) * 3.0));
     let a = session.array((plain * scale.expand_dims(1) * &scale).to_csr().collect().unwrap());
     let b = session.ones([625], Prim::F64);

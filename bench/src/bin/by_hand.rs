@@ -1,5 +1,5 @@
-//! Compares the optimizing tier with hand-written C, compiled by the same compiler with the same
-//! flags, in turns.
+//! Compares kernels of the optimizing tier with hand-written C, compiled by the same compiler with
+//! the same flags. Both run in turns.
 //!
 //! Arguments select the cases whose names contain one of them; without arguments, all cases run.
 //! Cases without C text are left out. `--small` uses small data.
@@ -18,7 +18,7 @@ use std::time::Duration;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUDGET: Duration = Duration::from_secs(10);
-/// Smallest number of pairs for a median.
+/// Smallest number of rounds of a case, each of which runs both sides.
 const MIN_PAIRS: usize = 15;
 
 fn main() -> Result<()> {

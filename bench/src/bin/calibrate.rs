@@ -38,7 +38,7 @@ struct Cli {
     layouts: Option<PathBuf>,
 }
 
-/// The total weight of the plans of a workload.
+/// The weight of all plans of one workload together.
 const WORKLOAD_WEIGHT: f64 = 100.0;
 /// The weight of the prior in fits with plans of whole workloads. It is larger than
 /// [`PRIOR_WEIGHT`], because these plans have many kinds of events each and determine single
@@ -104,7 +104,8 @@ fn main() -> Result<()> {
 fn read_workloads(path: &Path) -> Result<Vec<Equation>> {
     let outcomes: Vec<GroupOutcome> = serde_json::from_reader(BufReader::new(File::open(path)?))
         .with_context(|| format!("{} is not a file of `layouts --json`", path.display()))?;
-    // Names of inputs from the collection contain a folder.
+    // The name of an input from the collection is a path with a slash; the names of generated
+    // inputs have none.
     let generated = outcomes.iter().filter(|outcome| !outcome.data.contains('/'));
     let mut rows: Vec<(&str, Equation)> = Vec::new();
     for outcome in generated {

@@ -26,8 +26,8 @@ struct Cli {
     /// Run only kernels whose names contain this
     #[arg(long, value_name = "PART", default_value = "")]
     only: String,
-    /// Number of entries of each matrix and tensor; 100000000 entries take 1.2 GB as CSR. Squares
-    /// and triangles use fewer
+    /// Number of entries of each matrix and tensor; 100000000 entries take 1.2 GB as CSR. The
+    /// kernels `spgemm` and `triangles` use fewer
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     entries: u64,
     /// Number of timed rounds

@@ -61,7 +61,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The times of the phases, of one preparation with its first run, and of further runs.
+/// The times of a plan: of each phase, of one preparation with the first run, and of further runs.
 struct PlanTimes {
     phases: Timings,
     /// Milliseconds from text to result.

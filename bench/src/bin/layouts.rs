@@ -42,8 +42,8 @@ struct Cli {
     /// Write all measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measure one group of a workload, input and formats without some candidates; the program
-    /// starts itself with this option
+    /// Measure one group, given by its workload, input and formats; the program starts itself with
+    /// this option
     #[arg(long, hide = true, num_args = 3)]
     group: Vec<String>,
     #[arg(long, hide = true)]

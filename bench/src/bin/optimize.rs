@@ -1,7 +1,7 @@
-//! Measures the time to optimize plans, by the shape of their join: medians over repetitions in one
-//! process, with statistics available.
+//! Measures the time to optimize plans, by the shape of their join. Each time is a median over
+//! repetitions in one process, and the statistics of the tables are given.
 //!
-//! The first argument selects one shape.
+//! If there is an argument, only the shape of this name is measured.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use redpoll_bench::pairs::median;
@@ -19,9 +19,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The size of every mode. The first matrix has ten entries per row, and each further matrix has
 /// more. These sizes are large enough that rewriting a join pays off.
 const SIZE: u64 = 2000;
-/// Largest number of times that a plan is optimized.
+/// Largest number of repetitions of a plan.
 const REPEATS: usize = 31;
-/// Seconds after which a plan is not optimized again, once it has been optimized three times.
+/// Time limit for the repetitions of a plan, in seconds. Each plan is optimized at least three
+/// times, even if this takes longer.
 const MAX_SECONDS: f64 = 3.0;
 
 type JoinEdges = Vec<(usize, usize)>;

@@ -1,5 +1,5 @@
 //! Measures functions that depend on the order of values, relative to a sort of the stored values
-//! alone: 10^6 values among 10^12 coordinates, as a vector and as a matrix.
+//! alone. The inputs are a vector and a matrix, each with 10^6 values at 10^12 coordinates.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::Result;

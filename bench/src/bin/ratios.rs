@@ -1,4 +1,5 @@
-//! Prints the table of ratios: each kernel and its hand-written loop in turns, in one run.
+//! Prints a table of kernels and hand-written loops. Each kernel and its loop run in turns in this
+//! process, and the table has the ratio of their times.
 //!
 //! Arguments select the cases whose names contain one of them; without arguments, all cases run.
 //! `--code` prints the Assembly and the machine code of these cases instead.

@@ -1,5 +1,5 @@
-//! Measures the gain of threads: every workload except SQL queries on one thread and on several, in
-//! turns. Also checks that the results have the same bits.
+//! Measures the gain of threads: runs every workload except SQL queries on one thread and on
+//! several, in turns. Also checks that the results have the same bits.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result, bail};

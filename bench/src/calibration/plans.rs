@@ -26,7 +26,8 @@ pub struct CalibrationPlan {
     pub sizes: &'static [&'static [u64]],
 }
 
-/// Marks an input with a value at every coordinate, in place of the index of a number of entries.
+/// A marker in place of the index of the number of entries: the input has a value at every
+/// coordinate.
 const DENSE: usize = usize::MAX;
 
 const ROW_SUMS: &str = "(plan (query R (aggregate + 0 (table A i j) j)) (produces R))";

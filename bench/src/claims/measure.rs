@@ -1,5 +1,5 @@
-//! Runs each query in turns with claimed regions and by DataFusion alone: warm, with all caches,
-//! and cold, in new sessions.
+//! Runs each query in turns with claimed regions and by DataFusion alone. Warm runs use all caches;
+//! each cold run has a new session.
 
 use super::ClaimSettings;
 use super::compare::difference;

@@ -21,7 +21,7 @@ use tokio::runtime::Builder;
 /// The queries to measure, and the settings.
 #[derive(Clone, Debug)]
 pub struct ClaimSettings {
-    /// Selects queries whose name `group/query` matches.
+    /// A pattern for the names `group/query` of the queries to measure; `None` for all queries.
     pub only: Option<Regex>,
     /// The regions to claim.
     pub policy: ClaimPolicy,

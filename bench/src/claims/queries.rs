@@ -1,4 +1,5 @@
-//! The queries: of the SQL logic tests, of TPC-H, and over real graphs and tables.
+//! The queries to measure: those of the SQL logic tests, those of TPC-H, and queries over real
+//! graphs and tables.
 
 use crate::files::{dataset, workspace};
 use anyhow::{Context, Result};
@@ -92,7 +93,7 @@ fn logic_test_group(file: &Path) -> Result<QueryGroup> {
 /// copy. The difference is at least the number of keys, so no two copies share a key.
 const KEYS: [(&str, i64); 4] = [("orderkey", 60_000), ("custkey", 1_500), ("partkey", 2_000), ("suppkey", 100)];
 
-/// Returns the steps of [`tpch_group`]; `None` without the data.
+/// Returns the steps of [`tpch_group`]; `None` if the data are missing.
 pub(crate) fn tpch_steps(copies: usize) -> Result<Option<Vec<GroupStep>>> {
     Ok(tpch_group(&workspace().join("sql/tests/real/tpch.tables"), copies)?.map(|group| group.steps))
 }

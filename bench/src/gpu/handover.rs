@@ -1,5 +1,5 @@
 //! The data for peers: NumPy arrays, each written once even if several kernels read it, and a line
-//! for each problem.
+//! of JSON for each problem.
 
 use super::KernelProblem;
 use crate::npy::write_array;
@@ -97,7 +97,8 @@ impl Handover {
     }
 }
 
-/// Converts values to one byte each, if all of them are integers in range.
+/// Converts values to `i8` if all of them are integers in the range of `i8`; otherwise returns the
+/// values unchanged.
 fn narrow(values: &Array) -> Array {
     let small = |value: &f64| (f64::from(*value as i8) == *value).then_some(*value as i8);
     let narrow: Option<Vec<i8>> = values.as_slice::<f64>().and_then(|all| all.iter().map(small).collect());
@@ -123,7 +124,7 @@ mod tests {
             handover.write_problem("uniform", line, &problem, &[]).unwrap();
             sizes.push(std::fs::read_dir(folder.path()).unwrap().count());
         }
-        // The number of files after each kernel. The kernels add files for: `redpoll.jsonl`, A and
+        // The number of files after each kernel. In order, the kernels add `redpoll.jsonl`, A and
         // x; B; B; D; T and two factors; A; E. A matrix in CSR has three files, T has two, a dense
         // input has one.
         assert_eq!(sizes, [1 + 3 + 1, 6, 7, 8, 8 + 2 + 2, 15, 18]);

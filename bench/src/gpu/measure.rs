@@ -8,7 +8,7 @@ use redpoll_storage::Tensor;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// No round starts after this time.
+/// Time after which no further round starts.
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// The measurements of a problem.

@@ -1,10 +1,11 @@
 //! Runs the candidates of a group: the free choice, then the others in the order of estimated cost.
 //!
-//! Candidates with an estimate above [`ExperimentSettings::screen`] times the lowest estimate are
-//! not run. Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times
-//! the best time so far is cancelled, and not repeated. Runs that complete are repeated within the
-//! budget of the candidate. The free choice and the candidates near the best then run again in
-//! turns, so that noise of the machine affects all of these candidates alike. Equal plans run once.
+//! Except for the free choice, candidates whose estimated cost is above
+//! [`ExperimentSettings::screen`] times the lowest estimate are not run. Every other candidate runs
+//! once. A run that takes longer than [`CANCEL_FACTOR`] times the best time so far is cancelled,
+//! and not repeated. Runs that complete are repeated within the budget of the candidate. The free
+//! choice and the candidates near the best then run again in turns, so that noise of the machine
+//! affects all of these candidates alike. Equal plans run once.
 
 use super::candidates::{LayoutCandidate, candidates};
 use super::problems::LayoutGroup;
@@ -17,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Runs are cancelled at this multiple of the best time.
+/// The multiple of the best time at which a run is cancelled.
 pub const CANCEL_FACTOR: f64 = 10.0;
 /// Smallest number of runs of a candidate after its first run, and smallest number of rounds in
 /// turns.
@@ -28,7 +29,8 @@ const MAX_RUNS: usize = 100;
 const RUNS_PER_TURN: usize = 3;
 /// Time limit of the free choice in seconds.
 const FREE_CHOICE_LIMIT: f64 = 60.0;
-/// The free choice, and the candidates within this factor of the best time, run again in turns.
+/// Largest time of the candidates that run again in turns, as a multiple of the best time. The free
+/// choice always runs again.
 const NEAR_FACTOR: f64 = 1.5;
 
 /// The settings of the experiment.
@@ -36,7 +38,7 @@ const NEAR_FACTOR: f64 = 1.5;
 pub struct ExperimentSettings {
     /// The tier.
     pub target: Target,
-    /// Candidates run if their cost is at most this multiple of the lowest cost.
+    /// Largest cost of the candidates that run, as a multiple of the lowest cost.
     pub screen: f64,
     /// Time for the repeated runs of one candidate.
     pub budget: Duration,
@@ -109,8 +111,8 @@ struct PreparedCandidate {
     limits: Limits,
 }
 
-/// Measures all candidates of a group except `without`, which are known to exceed their time limit.
-/// Calls `send` with each message.
+/// Measures all candidates of a group except those with the indices in `without`, which are known
+/// to exceed their time limit. Calls `send` with each message.
 ///
 /// # Errors
 /// If the free choice cannot be planned or run.
@@ -226,8 +228,8 @@ fn timeout_reason() -> String {
     format!("slower than {CANCEL_FACTOR} times the best")
 }
 
-/// Returns the best time of the first run and of several further runs, and the estimation error of
-/// the result's size, or the reason why the candidate is left out.
+/// Runs a candidate several more times after its first run. Returns the best time of all runs and
+/// the estimation error of the result's size, or else the reason why the candidate is left out.
 fn run_repeatedly(
     plan: &PreparedCandidate,
     (mut time, error): (f64, Option<f64>),

@@ -21,16 +21,16 @@ pub struct PlanText {
 pub struct LayoutWorkload {
     /// The name.
     pub name: &'static str,
-    /// Number of modes of the input.
+    /// Number of modes of the main input, the sparse matrix or tensor of the workload.
     pub rank: usize,
     /// Plans with the same result. The free choice is made for the first plan alone.
     pub plans: &'static [PlanText],
     /// The combinations of formats. Each has a name, and the formats of the inputs that are not
     /// dense.
     pub formats: &'static [(&'static str, &'static [(&'static str, &'static str)])],
-    /// The function that generates the other inputs.
+    /// The function that generates the inputs other than the main input, which it is given.
     other_inputs: fn(&Content) -> Vec<(&'static str, Content)>,
-    /// Largest number of entries of an input; larger inputs take too long.
+    /// Largest number of entries of the main input; larger inputs take too long.
     max_entries: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct LayoutWorkload {
 pub struct LayoutGroup {
     /// The workload.
     pub workload: &'static LayoutWorkload,
-    /// The name of the input.
+    /// The name of the main input.
     pub data: String,
     /// The name of the combination of formats.
     pub formats: &'static str,

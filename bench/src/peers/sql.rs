@@ -211,8 +211,9 @@ fn kernel_time(plan: &Arc<dyn ExecutionPlan>) -> Option<Duration> {
     own.into_iter().chain(below).reduce(|a, b| a + b)
 }
 
-/// Returns the sums of a query on tiny data in four parts: claimed over record batches, claimed
-/// over tensors, and twice the sums of DataFusion alone, as the reference of both.
+/// Returns the sums of the results of a query on tiny data: first with regions claimed over record
+/// batches, then over tensors. The sums of DataFusion alone follow twice, as the reference for
+/// both.
 ///
 /// # Errors
 /// If one of the runs fails.

@@ -1,4 +1,5 @@
-//! Figures: the times of peers relative to redpoll, and the growth of costs.
+//! Figures: the times of peers relative to redpoll, and the growth of times with the size of
+//! inputs.
 
 use crate::results::{Results, SideOutcome, SideStatus, WorkloadOutcome};
 use crate::workload::Suite;

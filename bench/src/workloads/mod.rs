@@ -35,7 +35,7 @@ const FAMILIES: &[&[Workload]] = &[
     sql::WORKLOADS,
 ];
 
-/// Returns all pairs of a workload and the name of one of its data.
+/// Returns all pairs of a workload and the name of one of its data sets.
 pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
     FAMILIES
         .iter()

@@ -37,7 +37,7 @@ pub struct Ratings {
     pub user_skew: f64,
     /// The skew of the popularity of items; 0 for equal popularity.
     pub item_skew: f64,
-    /// The best rating, if ratings are integers from 1.
+    /// The best rating if ratings are integers that start at 1; `None` for real numbers.
     pub stars: Option<u32>,
 }
 

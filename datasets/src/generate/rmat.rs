@@ -85,7 +85,8 @@ impl Draw for Rmat {
     fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         self.check()?;
         let sides = if self.direction == Edges::Undirected { 2 } else { 1 };
-        // Edges are drawn as pairs in one word each, in addition to the final coordinates.
+        // Each entry takes three words: one for both coordinates while the entries are drawn and
+        // sorted, and two for the final coordinates.
         ctx.check_entries(3, self.edges.checked_mul(sides))?;
         let thresholds = self.thresholds(ctx);
         let mut random = ctx.random(RandomStream::Coordinates);

@@ -34,9 +34,9 @@ impl Amount {
     }
 }
 
-/// A tensor of rank 1 or more, in which every position is equally likely to have an entry: an exact
-/// number of entries, or independent entries with the given density. A density below 2^-44 also
-/// gives an exact number. Values: real numbers from 0 to 1.
+/// A tensor of rank 1 or more, in which every position is equally likely to have an entry. The
+/// tensor has an exact number of entries, or independent entries with the given density. A density
+/// below 2^-44 also gives an exact number. Values: real numbers from 0 to 1.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Uniform {
     /// The size of each mode.

@@ -71,7 +71,8 @@ pub fn check_seed(seed: u64) -> Result<ReaderCounts, ReaderFailure> {
     Err(ReaderFailure { seed, name: mutation.name().into(), bytes: mutation.bytes(), problem })
 }
 
-/// Reads a file by its name, without a name, and as each format.
+/// Reads a file in the format of its name, then in the format of its first bytes, then in each
+/// format.
 ///
 /// # Errors
 /// Returns a description of the failure of a reader.

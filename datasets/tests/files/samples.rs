@@ -1,5 +1,4 @@
-//! Tests that every sample can be read, and that three of the samples have the published sizes and
-//! counts.
+//! Tests that every sample can be read, and has the published sizes and counts.
 
 use crate::{load, nonzeros};
 use redpoll_datasets::{Data, SAMPLES, sample};

@@ -219,9 +219,9 @@ fn with_records(folder: &std::path::Path) -> (ReadOptions, WriteOptions) {
     (read, WriteOptions { records, ..WriteOptions::default() })
 }
 
-/// Asserts for every storage format of up to two modes, and for some of three, that a file is
-/// opened as the written tensor: without a record, with the record that the first opening stored,
-/// and with the record that the writer stored.
+/// Asserts that a file is opened as the written tensor, for every storage format of up to two
+/// modes, and for some of three modes. The file is opened without a record, with the record that
+/// the first opening stored, and with the record that the writer stored.
 #[test]
 fn recorded_files_are_the_same_tensors() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Rust expressions in tables of pages: each expression is evaluated, and must succeed.
+//! Checks of the Rust expressions in the tables of the book's pages: each expression is evaluated,
+//! and must succeed.
 
 use redpoll::prelude::*;
 use redpoll::{Flow, Unique};

@@ -49,7 +49,7 @@ pub(super) fn for_each_matrix<T: Real, W, const N: usize>(
     if total == 0 {
         return Ok([const { Vec::new() }; N]);
     }
-    // The charge ends with this function; then the results are charged.
+    // This charge ends when the function returns. The caller then charges the results.
     let _results = context.reserve::<T>(total)?;
     let mut outputs = [const { Vec::new() }; N];
     for (output, l) in outputs.iter_mut().zip(lens) {

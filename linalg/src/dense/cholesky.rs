@@ -19,8 +19,8 @@ pub enum Triangle {
 }
 
 /// Computes the Cholesky factor of each matrix: the lower triangular `L` with `A = L L^T`, or the
-/// upper triangular `U` with `A = U^T U`. Reads only that triangle of the matrices that the factor
-/// has.
+/// upper triangular `U` with `A = U^T U`. Reads only one triangle of each matrix: the lower one for
+/// `L`, the upper one for `U`.
 ///
 /// # Errors
 /// When a matrix is not positive definite or not square, or memory is exhausted.

@@ -155,7 +155,8 @@ fn lstsq_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor, rtol: Tolerance<
     Ok(Lstsq { x, residuals, rank, singular_values: tensor(&[size], singular_values)? })
 }
 
-/// Returns the number of descending singular values above a tolerance.
+/// Returns the number of singular values above `tolerance` times the largest one. The singular
+/// values are in descending order.
 fn above<T: Real>(s: &[T], tolerance: f64) -> usize {
     let bound = s.first().map_or(0.0, |largest| largest.widened() * tolerance);
     s.iter().filter(|value| value.widened() > bound).count()

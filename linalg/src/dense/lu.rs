@@ -187,7 +187,7 @@ impl<T: Real> Pivots<'_, T> {
     }
 }
 
-/// Computes one value of each of `N` outputs from the pivots of each matrix. Also returns the sizes
+/// Computes `N` values from the pivots of each matrix, one for each output. Also returns the shape
 /// of the stack.
 fn of_pivots<T: Real, const N: usize>(
     context: &Context,

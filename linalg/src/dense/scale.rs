@@ -1,4 +1,4 @@
-//! Matrices whose squares would overflow or underflow, scaled by powers of two.
+//! Matrices with elements whose squares would overflow or underflow, scaled by powers of two.
 
 use super::batches::zeros;
 use super::stack::Stack;
@@ -7,9 +7,9 @@ use crate::real::Real;
 use faer::MatRef;
 use std::borrow::Cow;
 
-/// Returns the range of the largest absolute value of a matrix that is not scaled. The bounds are
-/// those of LAPACK: `sqrt(s) / e` for the smallest normal number `s` and the machine epsilon `e`,
-/// and the inverse.
+/// Returns a range of numbers: a matrix is not scaled if its largest absolute value is in this
+/// range. The bounds are those of LAPACK: `sqrt(s) / e` for the smallest normal number `s` and the
+/// machine epsilon `e`, and the inverse of this number.
 fn range<T: Real>() -> std::ops::RangeInclusive<f64> {
     let smallest = T::MIN_POSITIVE.sqrt() / T::EPSILON;
     smallest..=1.0 / smallest

@@ -139,8 +139,8 @@ pub(super) fn index_in(shape: &[u64], k: usize) -> Vec<u64> {
     index
 }
 
-/// Returns a dense tensor of row-major values, whose shape is that of a stack and of its matrices.
-/// The tensor is charged to the memory limit.
+/// Returns a dense tensor of row-major values. The shape of the tensor is the shape of the stack,
+/// followed by the shape of one matrix. The tensor is charged to the memory limit.
 pub(crate) fn tensor_of<T: Real>(
     context: &Context,
     batch: &[u64],
@@ -165,7 +165,7 @@ pub(crate) fn copy_rows<T: Real>(from: MatRef<'_, T>, to: &mut [T]) {
     MatMut::from_row_major_slice_mut(to, from.nrows(), from.ncols()).copy_from(from);
 }
 
-/// The matrices of two stacks that are broadcast against each other.
+/// The pairs of matrices of two stacks that are broadcast against each other.
 pub(super) struct Broadcast {
     /// The size of each mode of the common stack.
     pub(super) batch: Vec<u64>,

@@ -88,7 +88,7 @@ pub fn svdvals(context: &Context, a: &Tensor) -> Result<Tensor, Error> {
 
 /// The singular values of a stack of matrices.
 pub(super) struct SingularValues<T> {
-    /// The sizes of the stack.
+    /// The shape of the stack.
     pub(super) batch: Vec<u64>,
     /// The number of singular values of a matrix.
     pub(super) size: usize,

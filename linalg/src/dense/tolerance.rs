@@ -31,8 +31,8 @@ pub(super) enum Tolerances {
 }
 
 impl Tolerances {
-    /// Returns the tolerances of a stack with the sizes `batch` of matrices whose larger size is
-    /// `larger`.
+    /// Returns the tolerances for a stack of matrices. `batch` is the shape of the stack, and
+    /// `larger` is the larger one of the numbers of rows and columns of a matrix.
     ///
     /// # Errors
     /// When the numbers for the matrices have another shape than the stack, their dtype is a

@@ -1,9 +1,9 @@
 //! Factorizations of sparse matrices. A factorization is a value that solves many systems.
 //!
 //! A matrix may have any format with fill value 0. faer reads the arrays of a matrix in compressed
-//! columns, or of one in compressed rows as the transpose of a matrix in compressed columns. Arrays
-//! of other types than 64-bit indices and `f32` or `f64` values are copied. Other formats are
-//! converted.
+//! columns. For faer, the arrays of a matrix in compressed rows are those of the transpose in
+//! compressed columns. Arrays of other types than 64-bit indices and `f32` or `f64` values are
+//! copied. Other formats are converted.
 //!
 //! A factorization has a symbolic part, the ordering and the structure of the factors, which
 //! depends on the stored coordinates only. `refactorize` uses it again for other values.

@@ -7,7 +7,7 @@ pub(super) enum Typed<S, D> {
     Double(D),
 }
 
-/// Computes a value with `$t` as the type of the numbers.
+/// Evaluates `$body` with `$t` as the type of the numbers, and wraps the result in `Typed`.
 macro_rules! typed {
     ($prim:expr, $t:ident => $body:expr) => {
         match $prim {
@@ -24,7 +24,8 @@ macro_rules! typed {
 }
 pub(super) use typed;
 
-/// Computes a value of the same type of numbers from `$value`.
+/// Evaluates `$body` with `$value` as the content of `$typed`, and wraps the result in the same
+/// variant of `Typed`.
 macro_rules! each {
     ($typed:expr, $value:ident => $body:expr) => {
         match $typed {
@@ -35,7 +36,8 @@ macro_rules! each {
 }
 pub(super) use each;
 
-/// Computes a value of one type from `$value`.
+/// Evaluates `$body` with `$value` as the content of `$typed`. The result has the same type for
+/// both variants.
 macro_rules! either {
     ($typed:expr, $value:ident => $body:expr) => {
         match $typed {

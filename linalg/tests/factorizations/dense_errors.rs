@@ -118,7 +118,8 @@ fn huge_matrices_are_errors() {
     assert_eq!(inv(&limited, &many).unwrap().ty().shape, [1 << 40, 0, 0]);
 }
 
-/// Copies, workspaces and results count against the memory limit, and only results keep counting.
+/// Copies, workspaces and results count against the memory limit. After the call, only the results
+/// still count.
 #[test]
 fn the_memory_limit_is_kept() {
     let a = typed(&[64, 64], Array::from_vec((0..4096).map(|k| i64::from(k % 65 == 0)).collect()));

@@ -27,7 +27,8 @@ fn laplacian(sides: &[usize]) -> Matrix {
     a
 }
 
-/// Matrices whose factors faer stores element by element (the sparser ones) and in blocks.
+/// Returns square matrices. faer stores the factors of the sparser ones element by element, and the
+/// factors of the others in blocks.
 fn square_matrices(random: &mut Random) -> Vec<Matrix> {
     let mut matrices: Vec<Matrix> =
         [(1, 1), (2, 1), (5, 2), (40, 1), (60, 3), (150, 20)].map(|(n, per_row)| random.sparse(n, per_row)).to_vec();
@@ -149,7 +150,9 @@ fn factorizations_are_repeated_for_the_same_pattern() {
     assert!(matches!(lu.refactorize(&context(), &Matrix::identity(3).tensor()), Err(Error::PatternChanged { .. })));
 }
 
-/// A zero pivot is an error, by structure or by values, for factors of both forms.
+/// LU factorizations report zero pivots that follow from the stored coordinates or from the values,
+/// for factors that are stored element by element or in blocks. Rounding errors may hide zero
+/// pivots, above all in QR factorizations.
 #[test]
 fn singular_matrices_are_errors() {
     let mut random = Random(35);
@@ -227,8 +230,8 @@ fn wrong_inputs_are_errors() {
     }
 }
 
-/// A matrix with elements of another fill value than zero is dense in meaning, so it is an error. A
-/// tensor that stores every element may have any fill value.
+/// A matrix that does not store every element must have the fill value zero. A matrix that stores
+/// every element may have any fill value.
 #[test]
 fn the_fill_value_is_zero() {
     let of = |format: Format| {

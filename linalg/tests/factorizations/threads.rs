@@ -10,7 +10,8 @@ fn with_threads(threads: usize) -> Context {
     Context { threads: NonZero::new(threads).unwrap(), ..Context::default() }
 }
 
-/// Threads that take whole matrices of a stack change no bit, and the first error counts.
+/// Results have the same bits if threads take whole matrices of a stack. The error is that of the
+/// first singular matrix of the stack.
 #[test]
 fn stacks_do_not_depend_on_threads() {
     let mut random = Random(41);
@@ -31,7 +32,7 @@ fn stacks_do_not_depend_on_threads() {
     }
 }
 
-/// Several threads share large matrices. They change no bit.
+/// Results have the same bits if threads share the work on a large matrix.
 #[test]
 fn large_matrices_do_not_depend_on_threads() {
     let mut random = Random(42);

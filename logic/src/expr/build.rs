@@ -53,8 +53,8 @@ impl Expr {
 
     /// Applies an operator to the natural join of the arguments. The result has the ordered union
     /// of their fields. Weak arguments, which are bare numbers, become literals; the operator and
-    /// the other arguments determine their dtypes. A comparison with a number that the determined
-    /// dtype cannot represent becomes an equivalent comparison.
+    /// the other arguments determine their dtypes. If the determined dtype cannot represent a
+    /// number in a comparison, an equivalent comparison replaces the given one.
     ///
     /// # Errors
     /// Returns an error if the arguments do not fit the operator, a weak argument does not fit its

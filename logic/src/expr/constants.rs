@@ -1,10 +1,10 @@
 //! Replacement of constants by inputs, so that plans that differ only in constants become equal.
 //!
 //! [`Plan::lift_constants`] replaces literal arguments of some operators by inputs of rank 0. Two
-//! plans that differ only in such literals become equal if the literals are of one class: the
-//! applications that have them as arguments have the same fill values in both plans. The fill value
-//! of the input is a representative of the class, so that the fill value of the application stays
-//! the same.
+//! values of a literal are of one class if the application that has the literal as an argument has
+//! the same fill value for both. Plans whose literals differ only within such classes become equal.
+//! The fill value of the input is a representative of the class, so that the fill value of the
+//! application stays the same.
 //!
 //! The constants of index maps are offsets; `offsets.rs` decides which offsets become parameters.
 //!
@@ -33,8 +33,8 @@ use std::sync::Arc;
 pub struct LiftedConstant {
     /// Name of the input.
     pub name: Alias,
-    /// Type of the input, of rank 0 and dense. The fill value is the representative of the class of
-    /// a literal. For an offset, the type is [`Parameter::input_type`].
+    /// Type of the input, of rank 0 and dense. For a literal, the fill value is the representative
+    /// of its class. For an offset, the type is [`Parameter::input_type`].
     pub ty: Arc<TensorType>,
     /// Value of the constant.
     pub value: Scalar,
@@ -256,7 +256,7 @@ impl ConstantLifter {
 }
 
 /// Returns whether a constant argument of an operator may become an input. An integer divisor, a
-/// number of bits, and an exponent that is a multiple of 1/2 stay literals, because these values
+/// shift count, and an exponent that is a multiple of 1/2 stay literals, because these values
 /// decide which instructions compute the operator. So do the condition of `ifelse`, and the
 /// arguments of all operators that are not listed.
 fn takes_constant(op: &Op, position: usize, value: &Scalar) -> bool {

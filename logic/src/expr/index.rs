@@ -86,7 +86,7 @@ fn result_fields(map: &IndexMap, arg: &Info) -> (Vec<Field>, Vec<Option<u64>>) {
 /// Checks by interval arithmetic that no subscript overflows and, if the map has no value for reads
 /// out of bounds, that all reads are in bounds. Does not check reads along fields of unknown size,
 /// nor subscripts over such fields if the map has a value for reads out of bounds. If a field of
-/// the result is empty, nothing is read, and nothing is checked.
+/// the result has size 0, nothing is read, and nothing is checked.
 fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> {
     if result.dimensions.contains(&Some(0)) {
         return Ok(());

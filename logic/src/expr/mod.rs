@@ -165,8 +165,8 @@ pub enum ComputedFills {
 /// Window, stride, reverse, offset, permissive reads, toeplitz, split, merge and diagonal are all
 /// index maps; `index.rs` has shorthands for them. The result has the fields of the table, with
 /// each mapped field replaced by the introduced fields that its subscript mentions, in the order of
-/// `dimensions`. A field that already occurs earlier is not repeated. Introduced fields that no
-/// subscript mentions come last.
+/// `dimensions`. A field that already occurs earlier is not repeated. Last come the introduced
+/// fields that no subscript mentions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct IndexMap {
     /// Mapped fields of the argument, each with the subscript at which the field is read.

@@ -268,7 +268,7 @@ mod tests {
     }
 
     /// Asserts that offsets become parameters. A parameter ranges over the offsets whose reads
-    /// exceed the same bounds of the field, or none.
+    /// exceed the same bounds of the field as the reads of the plan.
     #[test]
     fn windows_have_parameters() {
         for (expr, text, values) in [

@@ -11,9 +11,8 @@ use crate::scalar::Scalar;
 /// takes the dtype to which the strong arguments are promoted; in `ifelse`, only the strong choices
 /// count. The weak argument keeps its own dtype in three cases: no argument is strong; the promoted
 /// dtype is of a lower kind than the argument (`bool` < integers < floats); or the argument is a
-/// condition, or belongs to a shift, to `ldexp` or to a pair. A comparison with a number that the
-/// dtype cannot represent is replaced by an equivalent comparison; in other applications, such a
-/// number is an error.
+/// condition, or belongs to a shift, to `ldexp` or to a pair. If the dtype cannot represent a weak
+/// argument, a comparison is replaced by an equivalent one; any other application is an error.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));

@@ -54,9 +54,8 @@ pub(super) fn size_of(node: &Info, field: &Field) -> Result<u64, Error> {
     node.dimension(field).ok_or_else(unknown)
 }
 
-/// Broadcasts an expression along those of the given fields that it lacks. Gives the given size to
-/// each field whose size the expression does not know, because only coordinate nodes mention the
-/// field.
+/// Broadcasts an expression along those of the given fields that the expression lacks. A field of
+/// the expression without a size, which only coordinate nodes mention, takes the given size.
 pub(super) fn with_fields(expr: Expr, fields: impl IntoIterator<Item = (Field, u64)>) -> Result<Expr, Error> {
     let has = |field: &Field| expr.info().fields.contains(field);
     let unsized_or_missing = fields.into_iter().filter(|(field, _)| expr.info().dimension(field).is_none());

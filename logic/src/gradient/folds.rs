@@ -1,5 +1,5 @@
 //! The derivatives of folds and scans. The *weight* of a folded value is the derivative of the fold
-//! by this value, times a tangent or cotangent.
+//! with respect to this value, times a tangent or cotangent.
 
 use super::algebra::{build, size_of, sum_over};
 use super::rows::is_sum;
@@ -10,8 +10,8 @@ use crate::field::Field;
 use crate::op::{Builtin, Op};
 use crate::scalar::Scalar;
 
-/// Returns `g` times the derivative of a fold by each value of its argument. `g` is the cotangent
-/// of the fold, or the tangent of the argument.
+/// Returns `g` times the derivative of a fold with respect to each value of its argument. `g` is
+/// the cotangent of the fold, or the tangent of the argument.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] if the operator has no derivative as a fold.
@@ -28,10 +28,10 @@ pub(super) fn fold_weight(fold: &Expr, g: &Expr, ties: Ties) -> Result<Expr, Err
 /// The operators whose folds have a derivative.
 const REASON: &str = "only folds by +, *, min and max have one; express the fold by these";
 
-/// Returns the weights of the values of a product. The derivative by a value is the product of the
-/// other values: the quotient of the whole product by the value, unless a value is 0. If exactly
-/// one value is 0, the derivative by this value is the product of the others, and all other
-/// derivatives are 0. If several values are 0, all derivatives are 0.
+/// Returns the weights of the values of a product. The derivative with respect to a value is the
+/// product of the other values: the whole product divided by the value, unless a value is 0. If
+/// exactly one value is 0, the derivative with respect to this value is the product of the others,
+/// and all other derivatives are 0. If several values are 0, all derivatives are 0.
 fn product_weight((arg, init, fields): (&Expr, &Scalar, &[Field]), g: &Expr) -> Result<Expr, Error> {
     let is_zero = build("(eq x 0)", &[("x", arg)])?;
     let zeros = Expr::aggregate(Builtin::Add, 0i64, is_zero.clone(), fields.iter().cloned())?;

@@ -10,9 +10,9 @@ use crate::error::Error;
 use crate::expr::{Expr, Node};
 use rustc_hash::FxHashMap;
 
-/// Returns the derivative of an expression in a direction: `directions` has expressions that occur
-/// in it, each with its tangent. A tangent may lack fields of its expression. The result has the
-/// fields of the expression.
+/// Returns the derivative of `root` in a direction. The direction is a list of expressions that
+/// occur in `root`, each with its tangent. A tangent may lack fields of its expression. The result
+/// has the fields of `root`.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] in three cases: the values of the expression or of a direction

@@ -1,6 +1,6 @@
 //! Rewriting of expressions for the rows of derivatives: user-defined operators are expanded into
-//! built-in ones. An application with more than two arguments becomes applications to two arguments
-//! each, unless it is an `ifelse` or a sum.
+//! built-in ones. An application with more than two arguments becomes a chain of applications to
+//! two arguments each, unless the operator is `ifelse` or a sum.
 
 use super::rows::is_sum;
 use crate::dtype::DType;

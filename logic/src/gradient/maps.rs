@@ -34,9 +34,9 @@ impl FreshFields {
     }
 }
 
-/// Returns the cotangent of the argument of an index map for the cotangent `g` of its result. A
-/// value of the argument has the sum of the cotangents at all coordinates of the result that read
-/// it.
+/// Returns the cotangent of the argument of an index map for the cotangent `g` of its result. The
+/// cotangent of a value of the argument is the sum of the cotangents at all coordinates of the
+/// result that read the value.
 ///
 /// A subscript that consists of one field that the map introduces, with a step of 1 or -1, is
 /// inverted if no other subscript mentions the field: the cotangent is read at the inverse of the

@@ -1,9 +1,9 @@
 //! Gradients: derivatives of expressions and plans, as expressions and plans.
 //!
 //! Reverse mode ([`pullback`], [`gradient_plan`]) visits the nodes of an expression from the root
-//! to its leaves. Each node has a *cotangent*: the derivative of the loss by the value of the node
-//! at each coordinate. Forward mode ([`pushforward`]) visits the nodes from the leaves to the root.
-//! Each node has a *tangent*: the derivative of its value in a direction.
+//! to its leaves. Each node has a *cotangent*: the derivative of the loss with respect to the value
+//! of the node at each coordinate. Forward mode ([`pushforward`]) visits the nodes from the leaves
+//! to the root. Each node has a *tangent*: the derivative of its value in a direction.
 //!
 //! Both modes are linear in their tangents and cotangents, and use the same rows of derivatives
 //! (`rows.rs`), the same weights of folds (`folds.rs`) and the same index maps, which reverse mode

@@ -12,10 +12,10 @@ use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Extends a plan with queries that compute the derivatives of a loss by the tensors of `wrt`. The
-/// loss is a query whose result is one float; the tensors are inputs or results of queries. Returns
-/// the plan, which also produces the derivatives, and the names of the derivatives, in the order of
-/// `wrt`. A derivative has the modes of its tensor.
+/// Extends a plan with queries that compute the derivatives of a loss with respect to the tensors
+/// of `wrt`. The loss is a query whose result is one float; the tensors are inputs or results of
+/// queries. Returns the plan, which also produces the derivatives, and the names of the
+/// derivatives, in the order of `wrt`. A derivative has the modes of its tensor.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] if the loss is not a query with one float, a tensor of `wrt`
@@ -38,14 +38,15 @@ pub fn gradient_plan(plan: &Plan, loss: &Alias, wrt: &[Alias], ties: Ties) -> Re
     Ok((Plan { queries, produces }, names))
 }
 
-/// The derivatives of a plan, while its queries are visited from the last to the first.
+/// The derivatives of a plan that are known so far, while the queries of the plan are visited from
+/// the last to the first.
 struct PlanGradients<'p> {
     plan: &'p Plan,
     /// The tensors of `wrt`, and the results of queries that depend on them.
     active: FxHashSet<Alias>,
     /// The types of tensors that the plan reads.
     types: BTreeMap<Alias, Arc<TensorType>>,
-    /// The terms of the derivative by each tensor, over the fields of [`mode_fields`].
+    /// The terms of the derivative with respect to each tensor, over the fields of [`mode_fields`].
     terms: BTreeMap<Alias, Vec<Expr>>,
     /// The queries of derivatives so far.
     queries: Vec<Query>,
@@ -74,9 +75,9 @@ impl<'p> PlanGradients<'p> {
         self.terms.entry(tensor.clone()).or_default().push(term);
     }
 
-    /// Adds a query for the derivative by the result of a query. Adds the terms that this
-    /// derivative contributes to the derivatives by the tensors that the query reads. Does nothing
-    /// if no derivative by a tensor of `wrt` needs the query.
+    /// Adds a query for the derivative with respect to the result of `query`. Adds the terms that
+    /// this derivative contributes to the derivatives with respect to the tensors that `query`
+    /// reads. Does nothing if no derivative with respect to a tensor of `wrt` depends on `query`.
     fn pull(&mut self, query: &Query, is_wanted: bool, ties: Ties) -> Result<(), Error> {
         if !self.active.contains(&query.alias) || (!self.terms.contains_key(&query.alias) && !is_wanted) {
             return Ok(());
@@ -102,7 +103,7 @@ impl<'p> PlanGradients<'p> {
         matches!(table.node(), Node::Table { tensor, .. } if self.active.contains(tensor)) && is_float(table)
     }
 
-    /// Returns the name of the query with the derivative by a tensor.
+    /// Returns the name of the query that computes the derivative with respect to a tensor.
     fn finish(&mut self, tensor: &Alias) -> Result<Alias, Error> {
         let ty = self.types.get(tensor).cloned().ok_or_else(|| Error::NoDerivative {
             name: format!("tensor `{tensor}`"),
@@ -115,7 +116,8 @@ impl<'p> PlanGradients<'p> {
         self.finish_as(tensor, ty.shape.len(), &ty)
     }
 
-    /// Adds the query with the derivative by a tensor of the given type; returns its name.
+    /// Adds the query that computes the derivative with respect to a tensor of the given type;
+    /// returns the name of the query.
     fn finish_as(&mut self, tensor: &Alias, rank: usize, ty: &TensorType) -> Result<Alias, Error> {
         if let Some(name) = self.names.get(tensor) {
             return Ok(name.clone());

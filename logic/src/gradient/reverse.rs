@@ -12,10 +12,10 @@ use crate::field::Field;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
-/// Returns the derivatives of a loss by expressions that occur in `root`, in the order of `wrt`.
-/// `seed` is the derivative of the loss by each value of `root`; it may lack fields of `root`. Each
-/// derivative has the fields of its expression; `None` for an expression that does not occur or
-/// does not change the loss.
+/// Returns the derivatives of a loss with respect to expressions that occur in `root`, in the order
+/// of `wrt`. `seed` is the derivative of the loss with respect to each value of `root`; it may lack
+/// fields of `root`. Each derivative has the fields of its expression; `None` for an expression
+/// that does not occur or does not change the loss.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] in three cases: the values of an expression of `wrt` are not
@@ -62,7 +62,8 @@ impl ReversePass {
         Ok(())
     }
 
-    /// Adds the terms that the cotangent of a node gives to the cotangents of its active arguments.
+    /// Adds the terms that the cotangent of a node contributes to the cotangents of the active
+    /// arguments of the node.
     fn pull(&mut self, e: &Expr, cotangent: Expr, active: &FxHashSet<usize>) -> Result<(), Error> {
         let is_active = |arg: &Expr| active.contains(&arg.address());
         match e.node() {

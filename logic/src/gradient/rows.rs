@@ -1,18 +1,18 @@
 //! The derivatives of built-in operators, one row per operator.
 //!
 //! A row of an operator whose results may be floats has a text for each argument: the product of
-//! `g` and the partial derivative of the operator by this argument. `g` is the cotangent of the
-//! result, or the tangent of the argument; `x` and `y` are the arguments, and `r` is the result.
-//! At points without a derivative, such as 0 for the absolute value, the row has the derivative of
-//! one side or the mean of both sides.
+//! `g` and the partial derivative of the operator with respect to this argument. `g` is the
+//! cotangent of the result, or the tangent of the argument; `x` and `y` are the arguments, and `r`
+//! is the result. At points without a derivative, such as 0 for the absolute value, the row has the
+//! derivative of one side or the mean of both sides.
 
 use super::Ties;
 use crate::error::Error;
 use crate::op::{Builtin, Op};
 
-/// Returns the texts of the derivatives of an operator by its arguments, in order. The text is `0`
-/// for arguments that do not change the result, or change it only in jumps. Operators whose results
-/// are never floats have no texts.
+/// Returns the texts of the derivatives of an operator with respect to its arguments, in order. The
+/// text is `0` for arguments that do not change the result, or change it only in jumps. Operators
+/// whose results are never floats have no texts.
 pub(super) fn row(op: Builtin, ties: Ties) -> Result<&'static [&'static str], Error> {
     use Builtin::*;
     Ok(match op {
@@ -85,8 +85,8 @@ fn missing(op: Builtin, reason: &'static str) -> Error {
     Error::NoDerivative { name: format!("operator `{op}`"), reason: reason.to_owned() }
 }
 
-/// Returns a function from the number of an argument to the text of the derivative by this
-/// argument; `None` if the derivative is 0 everywhere.
+/// Returns a function from the number of an argument to the text of the derivative with respect to
+/// this argument; `None` if the derivative is 0 everywhere.
 ///
 /// # Errors
 /// Returns [`Error::NoDerivative`] if the operator has no derivative.

@@ -1,5 +1,5 @@
-//! Tests of derivatives. Differences confirm the rows, folds, scans, index maps and plans; other
-//! tests cover forward mode, second derivatives, ties and errors.
+//! Tests of derivatives. Finite differences confirm the rows, folds, scans, index maps and plans;
+//! other tests cover forward mode, second derivatives, ties and errors.
 
 use super::rows::derivatives;
 use super::*;
@@ -59,9 +59,9 @@ fn values(plan: &Plan, inputs: &Inputs, result: &Alias) -> Vec<f64> {
     results[result].scalars().iter().map(number).collect()
 }
 
-/// Returns the derivative of a result with one float by each value of an input, with a bound of its
-/// error; `None` near a jump or kink, and where rounding makes the differences too coarse. The
-/// method is Richardson's extrapolation of central differences.
+/// Returns the derivative of a result, which is one float, with respect to each value of an input,
+/// with a bound of the error; `None` near a jump or kink, and where rounding makes the differences
+/// too coarse. The method is Richardson's extrapolation of central differences.
 fn differences(plan: &Plan, inputs: &Inputs, loss: &Alias, input: &Alias) -> Vec<Option<(f64, f64)>> {
     let mut inputs = inputs.clone();
     let count = inputs[input].values.len();
@@ -86,8 +86,8 @@ fn differences(plan: &Plan, inputs: &Inputs, loss: &Alias, input: &Alias) -> Vec
             let (narrow, near_up, near_down, rounding) = difference(k, 1e-3);
             let extrapolated = (4.0 * narrow - wide) / 3.0;
             let scale = 1.0 + extrapolated.abs();
-            // The two sides differ by the second derivative times the step, so half the step halves
-            // their distance, unless there is a kink.
+            // The difference quotients of the two sides differ by the second derivative times the
+            // step. Half the step therefore halves their distance, unless there is a kink.
             let noise = 1e-6 * scale + 4.0 * rounding;
             let is_smooth = (near_up - near_down).abs() <= 0.75 * (up - down).abs() + noise;
             let is_exact = extrapolated.abs() < 1e6 && rounding < 1e-2 * scale;
@@ -97,7 +97,8 @@ fn differences(plan: &Plan, inputs: &Inputs, loss: &Alias, input: &Alias) -> Vec
         .collect()
 }
 
-/// Checks the gradient of the loss `L` by every input; returns the number of compared values.
+/// Checks the gradient of the loss `L` with respect to every input; returns the number of compared
+/// values.
 fn check_plan(plan: &Plan, inputs: &Inputs, context: &str) -> Result<usize, Error> {
     let mut wrt: Vec<Alias> = inputs.keys().cloned().collect();
     wrt.sort();
@@ -185,8 +186,8 @@ fn folds_scans_and_products() {
     }
     check("(aggregate + 0 (mapjoin sin (scan + (table A i j) j)) i j)", &[("A", &[3, 4])]);
     check("(aggregate + 0 (scan + (table A i) i) i)", &[("A", &[5])]);
-    // The derivative by an argument is summed over the fields that the argument lacks, even if the
-    // derivative lacks these fields, too.
+    // The derivative with respect to an argument is summed over the fields that the argument lacks,
+    // even if the derivative lacks these fields, too.
     check("(aggregate + 0 (mapjoin * (table x i) (table y j)) i j)", &[("x", &[3]), ("y", &[4])]);
     check("(aggregate + 0 (mapjoin + (table x i) (table y j)) i j)", &[("x", &[3]), ("y", &[4])]);
     check("(aggregate + 0 (mapjoin * (coordinate i) (table A i j)) i j)", &[("A", &[3, 4])]);
@@ -297,8 +298,8 @@ fn forward_mode_and_second_derivatives() {
     }
 }
 
-/// Asserts that the derivative of `atan2` by a float is computed in floats, although the other
-/// argument is an integer, whose square would wrap.
+/// Asserts that the derivative of `atan2` with respect to a float is computed in floats, although
+/// the other argument is an integer, whose square would wrap.
 #[test]
 fn arguments_are_cast_before_their_derivatives() {
     let ty = TensorType { dtype: DType::I64, fill: Scalar::I64(0), ..(*float_type(&[1])).clone() };
@@ -376,7 +377,8 @@ fn seeds() -> std::ops::Range<u64> {
     range.map_or(0..1500, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
 }
 
-/// Asserts that the derivatives of random plans by every `f64` input agree with differences.
+/// Asserts that the derivatives of random plans with respect to every `f64` input agree with
+/// differences.
 #[test]
 fn random_plans_agree_with_differences() {
     let config = CaseConfig { dimension: 3, depth: 3, ..CaseConfig::default() };

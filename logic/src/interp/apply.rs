@@ -382,7 +382,7 @@ fn map_leaves(args: &[Scalar], mut replace: impl FnMut(Scalar) -> Scalar) -> Vec
     args.iter().map(map_value).collect()
 }
 
-/// Rounds `x` to `f32` in the direction of `by`.
+/// Rounds `x` to `f32`: up if `by` is positive, down if `by` is negative.
 fn outward(x: f64, by: f64) -> f32 {
     let rounded = x as f32;
     match f64::from(rounded) {

@@ -9,7 +9,7 @@ use crate::scalar::Scalar;
 /// The comparison of floats in the relaxed mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Exactness {
-    /// Equality, for data that needs no rounding; both zeros are equal.
+    /// Equality, for computations that need no rounding; both zeros are equal.
     Exact,
     /// Equality within the interpreter's bound.
     Bounded,

@@ -14,7 +14,7 @@ use crate::scalar::Scalar;
 use std::sync::Arc;
 
 /// Maximal number of iterations in one evaluation of an operator, summed over the loops of its
-/// body. An operator that the body applies counts its own iterations.
+/// body. An operator applied by the body has a count of its own.
 pub const STEP_LIMIT: u64 = 1 << 20;
 
 /// An expression of a user-defined operator.

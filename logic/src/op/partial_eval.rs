@@ -1,8 +1,9 @@
 //! Partial evaluation of bodies with constant arguments.
 //!
 //! Calls with constant arguments are computed or simplified, constant conditions choose a branch,
-//! and a loop that does not begin becomes its result. The iteration space thus follows from the
-//! cases that a body distinguishes, without declarations: `gcd(x, 0)` is `abs(x)`.
+//! and a loop whose condition is false before the first iteration becomes its result. The iteration
+//! space thus follows from the cases that a body distinguishes, without declarations: `gcd(x, 0)`
+//! is `abs(x)`.
 
 use super::body::{Body, While};
 use super::properties::Simplification;
@@ -140,8 +141,9 @@ impl<'a> PartialEvaluator<'a> {
         if !begins {
             let (mut result, dtype) = self.body(&w.result);
             self.vars.truncate(depth);
-            // The initial values of a loop cannot refer to its variables, so a `let` below must not
-            // hide a variable that an initial value mentions.
+            // The initial values of a loop refer to variables outside of the loop. So a `let`
+            // below, which binds a variable of the loop, must not hide a variable that an initial
+            // value mentions.
             let names_of_inits = |body: &Body| w.vars.iter().any(|(n, _)| mentions(body, n));
             let open: Vec<_> = w.vars.iter().zip(&inits).filter(|(_, (init, _))| constant(init).is_none()).collect();
             if let Body::Var(name) = &result

@@ -43,8 +43,8 @@ pub enum Simplification {
 }
 
 impl Op {
-    /// Returns whether the operator, which takes two `bool`s, computes their `or`. The operator
-    /// `max` does, too.
+    /// Returns whether the operator, applied to two `bool`s, computes their `or`. The operator
+    /// `max` does so, too.
     pub fn is_disjunction(&self) -> bool {
         [(false, false), (false, true), (true, false), (true, true)].into_iter().all(|(a, b)| {
             self.eval(&[Scalar::Bool(a), Scalar::Bool(b)]).is_ok_and(|value| value == Scalar::Bool(a || b))

@@ -71,8 +71,8 @@ impl PhysicalQuery {
     }
 
     /// Returns the fields `(diagonal, along)` if the form is `diagonal + along - shift`, where
-    /// `along` is another coordinate of the tensor. For each value of `along`, the loops must give
-    /// the form every value of `0..size` once.
+    /// `along` is another coordinate of the tensor. In the loops, the form must take every value of
+    /// `0..size` once for each value of `along`.
     fn as_skew<'q>(&self, form: &'q Affine, size: u64, coordinates: &[Affine]) -> Option<(&'q Field, &'q Field)> {
         let [(a, 1), (b, 1)] = &form.terms[..] else { return None };
         let shift = u64::try_from(form.constant.checked_neg()?).ok().filter(|_| form.parameters.is_empty())?;

@@ -54,7 +54,7 @@ enum PlanSyntax<'t> {
 }
 
 impl<'t> PlanText<'t> {
-    /// Reads a text. A text in index notation is only checked by the other methods.
+    /// Reads a text. A text in index notation is not checked here, but by the other methods.
     ///
     /// # Errors
     /// Returns an error if the text is no s-expression, or if a form other than a schedule follows

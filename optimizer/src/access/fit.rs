@@ -6,10 +6,10 @@
 //! copies a tensor), has an affine subscript with a field, and is bound inside every outer level. A
 //! level with direct lookup, such as a dense level or a hash table, can be followed (looked up) in
 //! any order. A level that must be searched can be followed when all outer levels are bound no
-//! later, or when its subscript is constant. The exception is a quotient or remainder that is not a
-//! field of a split: the level is then not searched. All other levels are *discordant*, and so are
-//! all levels of a padded access (`AccessLevels::is_padded`): the access needs a copy of the
-//! tensor.
+//! later than this level, or when its subscript is constant. The exception is a quotient or
+//! remainder that is not a field of a split: the level is then not searched. All other levels are
+//! *discordant*, and so are all levels of a padded access (`AccessLevels::is_padded`): the access
+//! needs a copy of the tensor.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};

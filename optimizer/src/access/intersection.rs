@@ -24,8 +24,8 @@ pub(crate) struct ListLevel {
     pub(crate) average_length: f64,
     /// Number of loops that determine the fiber; the loops inside of these read the fiber again.
     pub(crate) fixed_depth: usize,
-    /// Set for a conjunct: the fill of the access alone makes the value a fill. The loop visits the
-    /// intersection of the conjuncts.
+    /// Set for a conjunct: the value has its fill wherever the access has its fill. The loop visits
+    /// the intersection of the conjuncts.
     pub(crate) is_conjunct: bool,
     /// The workspace that can cache a fiber, if any.
     pub(crate) workspace: Option<FiberWorkspace>,

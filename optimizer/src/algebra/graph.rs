@@ -428,7 +428,7 @@ fn fold_node(
     free: &[SlotIndex],
     bound: &[(SlotIndex, u64)],
 ) -> ENode {
-    // Reduced slots are in the argument's order; slots that the argument does not have come last.
+    // Reduced slots are in the argument's order, followed by the slots that the argument lacks.
     let mut reduced: Vec<(SlotIndex, u64)> = Vec::new();
     reduced.extend(arg.slots.iter().filter_map(|s| bound.iter().find(|(b, _)| b == s)));
     let mut absent: Vec<(SlotIndex, u64)> = bound.iter().filter(|(b, _)| !arg.has(*b)).copied().collect();

@@ -1,8 +1,8 @@
 //! Tests of the algebra. Every rule is tested against the interpreter, alone or with the rule that
-//! creates its matches. The operators of a fold and a product are all pairs in which the product
-//! distributes over the fold in both arguments, for four dtypes. Casts and inverses have lists of
-//! operators of their own. The choice of terms is compared with the cheapest of all terms and with
-//! greedy elimination.
+//! creates its matches. The operators of folds and products range over all pairs in which the
+//! product distributes over the fold in both arguments, for four dtypes. Casts and inverses have
+//! lists of operators of their own. The choice of terms is compared with the cheapest of all terms
+//! and with greedy elimination.
 
 use super::extract::Extraction;
 use super::graph::{Algebra, AlgebraGraph, insert};

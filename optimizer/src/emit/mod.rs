@@ -81,13 +81,15 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k), lanes: 1 }).collect()
 }
 
-/// The converter of the passes, outputs and values of a schedule to those of a physical query.
+/// A converter from the passes, outputs and values of a schedule to the temporaries, outputs and
+/// values of a physical query.
 struct QueryEmitter<'w, 'c> {
     facts: &'w Facts<'c>,
     sizes: &'w Sizes,
     order: &'w [Field],
     kind: NestKind,
-    /// Reads outside of the value that must differ from their fills for anything to be computed.
+    /// Conjuncts of the enclosing output and folds: where one of these reads has its fill value,
+    /// nothing is computed.
     outer_conjuncts: &'w [&'w Read],
 }
 
@@ -98,8 +100,8 @@ impl QueryEmitter<'_, '_> {
         let QueryEmitter { facts, sizes, kind, .. } = *self;
         let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
         let emitter = QueryEmitter { order: &order, ..*self };
-        // The loops between the start of a scan and the scan itself index its accumulators, except
-        // the loops that the scan runs along.
+        // The loops from `start_depth` to `depth` index the accumulators of a fold, except the
+        // loops along which a scan runs.
         let accumulator_indices = |fold: &crate::term::Fold| {
             let between = order[pass.start_depth..pass.depth].iter();
             between.filter(|f| !fold.along.contains(f)).cloned().collect()

@@ -2,14 +2,14 @@
 //!
 //! A level is followed if its coordinate is known when the loops reach it; otherwise it is walked.
 //! Loops that read several sparse levels are exceptions if some of these levels are conjuncts. The
-//! fill value of one conjunct alone makes the value a fill value, so the loop only visits the
+//! value has its fill value wherever one conjunct has its fill value, so the loop only visits the
 //! intersection of the conjuncts. In such a loop:
 //! - Conjuncts with direct lookup, such as hash tables, are followed if the loop also reads lists.
 //! - Conjunct lists that outer loops reread are cached in byte maps where that is cheaper.
 //! - Lists that are not conjuncts are searched, or advance by galloping, where that is cheaper.
-//! - The remaining conjunct lists that can be searched gallop if other lists advance to their
-//!   coordinates, or if the fiber lengths of the conjuncts differ by more than a factor of
-//!   [`cost::GALLOP_RATIO`].
+//! - The remaining conjunct lists gallop in two cases, if their levels support search: lists that
+//!   are not conjuncts advance to the coordinates of the conjuncts, or the fiber lengths of the
+//!   conjuncts differ by more than a factor of [`cost::GALLOP_RATIO`].
 
 use crate::access::fit::{LevelUse, fit, storage_coordinates};
 use crate::access::intersection::{
@@ -51,8 +51,8 @@ struct WalkedLevel {
     list: ListLevel,
 }
 
-/// Chooses the protocols of the accesses of a value inside loops of the given order. The reads in
-/// `outer_conjuncts` must differ from their fills for anything to be computed.
+/// Chooses the protocols of the accesses of a value inside loops of the given order. Where one of
+/// the reads in `outer_conjuncts` has its fill value, nothing is computed.
 pub(crate) fn choose_protocols(
     facts: &Facts,
     (value, outer_conjuncts): (&Term, &[&Read]),
@@ -170,8 +170,8 @@ fn choose_loop_protocols(
             .filter(|(m, list_protocol)| m.list.is_conjunct && **list_protocol == ListProtocol::Walk)
             .map(|(m, _)| *m)
     };
-    // Conjuncts with direct lookup are included: their fiber lengths show how much of a single list
-    // is needed.
+    // Conjuncts with direct lookup are included, so that a loop with a single list compares the
+    // length of this list with their fiber lengths.
     let lengths =
         || leading().chain(tables.iter().copied().filter(|m| m.list.is_conjunct)).map(|m| m.list.fiber_length);
     let (shortest, longest) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));

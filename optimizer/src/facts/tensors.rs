@@ -154,8 +154,9 @@ impl<'a> Facts<'a> {
         self.statistics.facts()
     }
 
-    /// Returns whether a fact is true of an input. Returns false if it is unknown: the statistics
-    /// do not know it, measuring is not allowed, or the budget does not pay for the check.
+    /// Returns whether a fact is true of an input. Returns false if this is unknown, because the
+    /// statistics do not answer, measuring is not allowed, or the budget does not pay for the
+    /// check.
     pub(crate) fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         self.pay_for(tensor, ty, &[StatisticsPass::Fact(fact)]) && self.statistics.has_fact(tensor, ty, fact)
     }

@@ -72,7 +72,7 @@ pub(crate) fn choose_layout(facts: &mut Facts, names: Names, queries: &[LayoutQu
     Some(ChosenLayout { kernels, priced_orders, note })
 }
 
-/// Formats the queries with their orders and formats as text.
+/// Describes the orders and formats of the queries as text.
 fn describe(queries: &[LayoutQuery], kernels: &[CandidateKernel]) -> String {
     let mut text = String::new();
     for (query, kernel) in queries.iter().zip(kernels) {

@@ -27,8 +27,8 @@ pub(crate) fn move_root_folds(mut nest: Nest) -> Nest {
 /// Returns the nest that stores a fold. The fill of its tensor is the fold's initial value.
 pub(crate) fn fold_nest(fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>], mode: FloatMode) -> Nest {
     let free: Vec<Field> = fold.free().into_iter().collect();
-    // A fold that only stores its argument, with the argument's fill, drops entries that are
-    // computed as fill.
+    // A fold that only stores its argument, with the argument's fill, drops computed entries that
+    // equal this fill.
     let stores = fold.is_stored() && *fold.arg.fill() == fold.init;
     let computed = if stores { ComputedFills::Drop } else { ComputedFills::Keep };
     let (folded, value) = match fold.is_scan() {

@@ -289,7 +289,8 @@ impl Normalizer<'_> {
     /// is not the index of a loop, or if an element of the scan might be computed more than once.
     ///
     /// The value is `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`. If the fill
-    /// of `x` decides the result, as 0 does in a product, the scan is fill wherever `x` is.
+    /// of `x` decides the result, as 0 does in a product, the scan equals this fill wherever `x`
+    /// does.
     fn scan(
         &mut self,
         expr: &Expr,

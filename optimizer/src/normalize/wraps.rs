@@ -1,4 +1,5 @@
-//! Reads at remainders that wrap around once, as in a rotation.
+//! Replaces reads at remainders that wrap around once, as in a rotation, by two reads at affine
+//! coordinates.
 //!
 //! ```text
 //! A[form mod b]   =   if form < b*(q + 1) then A[form - b*q] else A[form - b*(q + 1)]

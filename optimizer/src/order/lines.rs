@@ -11,7 +11,8 @@ use crate::order::search::{OrderSearch, PricedAccess};
 use crate::work::caches::{CACHES, miss_fraction};
 use crate::work::{Work, cost};
 
-/// Least fraction of visited coordinates for which a loop counts as moving between neighbors.
+/// Least fraction of its coordinates that a loop must visit to count as moving between neighbors in
+/// memory.
 pub(crate) const MIN_VISITED_FRACTION: f64 = 0.9;
 
 /// Returns the fraction of a loop's accesses whose address aliases the address of the previous

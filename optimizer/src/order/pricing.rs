@@ -340,8 +340,8 @@ impl OrderSearch<'_> {
         work
     }
 
-    /// Returns the number of operators that each round of the last loop computes, minus one that
-    /// the consumer's price includes.
+    /// Returns the number of operators that each round of the last loop computes, minus one. The
+    /// event for the fold or the computation of the value already counts one operator.
     pub(crate) fn extra_operators(&self, value: &Term, order: &[usize]) -> f64 {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
@@ -416,7 +416,7 @@ impl OrderSearch<'_> {
 
 /// Returns the number of loops outside of a fold that is computed in place: the loops of its free
 /// fields, if exactly these are outermost. `None` in three cases: other loops are outermost, the
-/// fields that a scan runs along are not in their order, or the fold only stores its argument.
+/// fields along which a scan runs are not in their order, or the fold only stores its argument.
 /// Other free fields may be between the fields of the scan.
 pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     if fold.is_stored() {

@@ -95,8 +95,8 @@ fn with_search<T>(facts: &Facts, nest: &Nest, formats: FormatAssumption, run: im
     run(&search.with_terms(values.into_iter().chain(coordinates)))
 }
 
-/// Returns up to `count` loop orders of a nest with their costs: the cheapest if each tensor had
-/// its best format. Empty when there are too many loops for an exhaustive search.
+/// Returns up to `count` loop orders of a nest, with their costs, that would be cheapest if each
+/// tensor had its best format. Empty when there are too many loops for an exhaustive search.
 pub(crate) fn orders_of_any_format(facts: &Facts, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
     with_search(facts, nest, FormatAssumption::Best, |search| search.cheapest(count))
 }
@@ -167,7 +167,7 @@ pub(crate) struct OrderSearch<'t> {
     run_counts: OnceCell<Vec<Option<f64>>>,
     /// See [`OrderSearch::folded_gaps`].
     folded_gaps: OnceCell<u64>,
-    /// Comparisons of coordinates that must be true for any value to be computed.
+    /// Comparisons of coordinates: where one of these is false, no value is computed.
     pub(crate) comparisons: OnceCell<Vec<&'t Term>>,
     pub(crate) volumes: OnceCell<Vec<Volume>>,
 }
@@ -186,7 +186,7 @@ struct RoundsKey {
 pub(crate) struct PricedAccess<'t> {
     pub(crate) read: &'t Read,
     pub(crate) levels: AccessLevels,
-    /// Set when the fill of the access alone makes the value a fill.
+    /// Set when the value has its fill wherever the access has its fill.
     pub(crate) is_conjunct: bool,
     /// The loops that the subscripts of the access depend on.
     pub(crate) loops: Vec<usize>,

@@ -16,8 +16,9 @@ use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType
 /// Largest number of choices of blocks.
 const MAX_CANDIDATES: usize = 16;
 
-/// Largest number of rounds of splits at quotients. A later round splits fields for quotients that
-/// contained another quotient before, including fields that an earlier round has introduced.
+/// Largest number of rounds of splits at quotients. Each round splits the fields of innermost
+/// quotients, including fields that an earlier round has introduced, so a quotient that contains
+/// another quotient takes a further round.
 const MAX_ROUNDS: usize = 4;
 
 /// Returns a nest for each choice of blocks, up to [`MAX_CANDIDATES`] choices. Their variants with

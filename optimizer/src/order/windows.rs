@@ -35,8 +35,8 @@ impl OrderSearch<'_> {
         work
     }
 
-    /// Returns the comparisons of coordinates that must be true for any value to be computed. None
-    /// are sought in a nest with several outputs.
+    /// Returns comparisons of coordinates: where one of these is false, no value is computed.
+    /// Returns none for a nest with several outputs.
     fn comparisons(&self) -> &[&Term] {
         self.comparisons.get_or_init(|| {
             let mut found = Vec::new();

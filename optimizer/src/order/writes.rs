@@ -300,16 +300,17 @@ impl Work {
         }
     }
 
-    /// Adds the work of sorting `stored` coordinates in groups of `fiber`. All coordinates of a
-    /// group are below `coordinate_count`.
+    /// Adds the work of sorting `stored` coordinates in groups of `fiber` coordinates each. All
+    /// coordinates of a group are below `coordinate_count`.
     fn sort(&mut self, stored: f64, fiber: f64, coordinate_count: f64) {
         let steps = fiber.max(2.0).log2();
         let marked = coordinate_count <= cost::MAX_MARKED.min(cost::MARKED_WASTE * fiber);
         self.add(Event::Sort, stored * if marked { steps.min(cost::MARKED_STEPS) } else { steps });
     }
 
-    /// Adds the work of sorting `entries` entries of hash tables with `each` entries per table. A
-    /// comparison reads both entries at their hashed positions.
+    /// Adds the work of sorting the entries of hash tables: `entries` is the number of all entries,
+    /// and `each` the number of entries in each table. A comparison reads both entries at their
+    /// hashed positions.
     fn sort_hashed(&mut self, entries: f64, each: f64) {
         let comparisons = entries * each.max(2.0).log2();
         self.add(Event::SortHash, comparisons);

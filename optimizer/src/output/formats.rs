@@ -2,15 +2,17 @@
 //!
 //! A requested format is checked and used; the choice of the loop order requests dense formats
 //! where they are cheaper. Otherwise storage modes follow the loop order. A level is sparse if the
-//! estimated fraction of its coordinates that are not fill is at most [`cost::DENSE_FRACTION`]. The
-//! inner part of a block and a level of size 0 or 1 are always dense. A scattered output is dense
-//! if it is small or full enough, and otherwise consists of sparse lists.
+//! estimated fraction of its coordinates with values other than the fill is at most
+//! [`cost::DENSE_FRACTION`]. The inner part of a block and a level of size 0 or 1 are always dense.
+//! A scattered output is dense if it is small or full enough, and otherwise consists of sparse
+//! lists.
 //!
-//! The optimizer knows where a value is fill only from the fills of the operands and the properties
-//! of the operators. An output is dense if these do not prove that the value is fill anywhere. The
-//! innermost level inherits runs, blocks and bands of the operands where `structure` says so. If
-//! the loops walk an operand that stores exactly the same coordinates, the output has the levels of
-//! that operand. An output with only dense levels is stored in the order of its modes.
+//! The optimizer derives the coordinates at which a value equals its fill from the fills of the
+//! operands and the properties of the operators alone. An output is dense if these do not prove
+//! that the value equals its fill anywhere. The innermost level inherits runs, blocks and bands of
+//! the operands where `structure` says so. If the loops walk an operand that stores exactly the
+//! same coordinates, the output has the levels of that operand. An output with only dense levels is
+//! stored in the order of its modes.
 
 use crate::access::fit::storage_coordinates;
 use crate::error::Error;

@@ -1,10 +1,10 @@
 //! Finds outputs that store the same coordinates as one of their operands.
 //!
 //! In a scaled matrix or a sampled product, every operand but one is stored everywhere. The result
-//! is fill where the remaining operand is fill, and stored everywhere else. So the output shares
-//! the arrays of this operand's levels; only values are written, in any order. (A product of two
-//! sparse operands stores fewer entries than either operand, and a sum stores more, so neither
-//! shares levels.)
+//! equals its fill where the remaining operand equals its fill, and is stored everywhere else. So
+//! the output shares the arrays of this operand's levels; only values are written, in any order. (A
+//! product of two sparse operands stores fewer entries than either operand, and a sum stores more,
+//! so neither shares levels.)
 
 use crate::access::fit::{LevelUse, fit};
 use crate::config::Subject;
@@ -87,7 +87,7 @@ fn collect_candidates(target: &Target, value: &Term, found: &mut Vec<Read>) {
     }
 }
 
-/// Returns whether the output keeps its fill where an operand is fill.
+/// Returns whether the output keeps its fill where an operand has its fill.
 fn is_fill_with(target: &Target, read: &Read, mode: FloatMode) -> bool {
     let fill = || Some(Term::literal(read.ty.fill.clone()));
     let absent = &mut |t: &Term| if matches!(t.node(), Node::Access(r) if r == read) { fill() } else { None };

@@ -1,11 +1,11 @@
 //! Plans whose later queries can be replanned after the first queries have run, with the true sizes
 //! of the tensors that the first queries have written.
 //!
-//! Each planned query is kept with the work that remained after it: pending tasks, then whole nests
-//! of the plan. Replanning starts from the true numbers of positions of written tensors. Pending
-//! tasks are planned with these numbers, and whole nests are also rewritten. The old plan of the
-//! remaining queries is priced with the same numbers, and is replaced only by a plan that is
-//! cheaper by the required savings.
+//! Each planned query is kept with the work that remained after the query: the pending tasks, then
+//! the nests of the plan whose planning had not begun. Replanning starts from the true numbers of
+//! positions of written tensors. The tasks and nests are planned with these numbers, and the nests
+//! are also rewritten. The old plan of the remaining queries is priced with the same numbers, and
+//! is replaced only by a plan that is cheaper by the required savings.
 
 use super::layout::lay_out;
 use super::planner::Planner;

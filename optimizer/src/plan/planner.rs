@@ -1,4 +1,4 @@
-//! The planner: the facts, the plan so far and the report, which the driver holds together.
+//! The planner: the facts, the plan so far and the report, which the driver keeps in one structure.
 
 use super::state::PlanState;
 use crate::algebra::{Replacement, Task};

@@ -276,7 +276,8 @@ impl Term {
     }
 
     /// Replaces every field. In coordinates, `with` returns the replacement; in the field lists of
-    /// folds, `bound` does. The fields that a temporary and the folds inside it reduce remain.
+    /// folds, `bound` does. Fields remain if they are reduced by a temporary, or by a fold inside a
+    /// temporary.
     pub(crate) fn rebind(
         &self,
         with: &dyn Fn(&Field) -> ModeCoordinate,
@@ -475,7 +476,7 @@ impl Fold {
         self.fields.is_empty() && !self.is_scan()
     }
 
-    /// Substitutes free fields. The fields that a scan runs along may only be replaced by fields;
+    /// Substitutes free fields. A field along which a scan runs may only be replaced by a field;
     /// see [`Term::scans_along`].
     fn substitute(&self, with: &dyn Fn(&Field) -> ModeCoordinate, mode: FloatMode) -> Fold {
         let inner = |f: &Field| if self.fields.contains(f) { ModeCoordinate::field(f) } else { with(f) };

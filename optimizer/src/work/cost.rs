@@ -72,13 +72,14 @@ pub(crate) const ALIAS_DISTANCE: u64 = 4096;
 pub(crate) const PREFETCH_DISTANCE: f64 = 4096.0;
 /// Size of an array, in bytes, above which the allocator does not reuse its pages.
 pub(crate) const FRESH_PAGE_BYTES: f64 = (32u64 << 20) as f64;
-/// Stored fraction above which an output level is estimated to be cheaper dense.
+/// Stored fraction above which a level of an output is estimated to be cheaper if it is dense.
 pub(crate) const DENSE_FRACTION: f64 = 0.5;
-/// Largest number of coordinates per stored entry in a dense tensor that only later queries read,
-/// however cheap its writes are.
+/// Largest number of coordinates per stored entry at which a tensor that only later queries read
+/// may be dense, however cheap its writes are.
 pub(crate) const DENSE_WASTE: f64 = 8.0;
-/// Largest number of coordinates per stored entry in a dense result. Matrix products with 8 to 17
-/// coordinates per entry took 0.55 to 0.85 times as long with dense results as with sparse results.
+/// Largest number of coordinates per stored entry at which a result of the plan may be dense.
+/// Matrix products with 8 to 17 coordinates per entry took 0.55 to 0.85 times as long with dense
+/// results as with sparse results.
 pub(crate) const DENSE_WASTE_OF_RESULTS: f64 = 20.0;
 /// Least average list length for which folds along lists are split into lanes. Four partial sums
 /// take 0.6 to 0.9 of the time of one sum along rows of 60 entries or more. They take the same time
@@ -101,19 +102,21 @@ pub(crate) const ADVANCE_LEAP: f64 = 0.3;
 /// Ratio of fiber lengths above which the members of an intersection gallop.
 pub(crate) const GALLOP_RATIO: f64 = 8.0;
 /// Largest ratio of the cost of caching a fiber to its estimated savings. The ratio exceeds 1
-/// because the loops outside bound the cost of filling, whereas the rounds of a loop inside joins
-/// are underestimated more often, and by more, than overestimated.
+/// because the two estimates err differently: the rounds of the outer loops limit the cost of
+/// filling, whereas the rounds of loops inside joins are underestimated more often, and by more,
+/// than they are overestimated.
 pub(crate) const WORKSPACE_RISK: f64 = 4.0;
 /// Largest dimension of a byte-map workspace. A larger sparse level of a workspace for writes is a
 /// hash table, and the fibers of a larger list are not cached for reads. A sparse level inside
 /// another level of a workspace is a hash table at any dimension.
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
-/// Largest number of coordinates of a scattered output that is dense at any density.
+/// Largest number of coordinates at which a scattered output is dense, however few entries it
+/// stores.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
-/// Largest number of map coordinates per entry for which the entries are sorted by marks: each
-/// coordinate sets a bit, and the bits are read in order.
+/// Largest ratio of the number of possible coordinates to the number of entries at which the
+/// entries are sorted by marks: each coordinate sets a bit, and the bits are read in order.
 pub(crate) const MARKED_WASTE: f64 = 64.0;
-/// Largest number of map coordinates for which entries are sorted by marks.
+/// Largest number of possible coordinates at which entries are sorted by marks.
 pub(crate) const MAX_MARKED: f64 = (1u64 << 21) as f64;
 /// Cost of sorting by marks, in steps of a comparison sort per entry.
 pub(crate) const MARKED_STEPS: f64 = 3.0;

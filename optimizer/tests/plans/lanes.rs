@@ -8,7 +8,7 @@ use redpoll_optimizer::{Choice, ReorderPolicy};
 
 const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
 
-/// Returns a matrix of a thousand rows with `entries` entries on average, and a vector.
+/// Returns a matrix of a thousand rows, with `entries` entries per row on average, and a vector.
 fn rows(entries: f64) -> [InputSpec; 2] {
     [csr("A", &[1000, 2000]).stored(1000.0 * entries), input("x", &[2000], Format::dense(1))]
 }

@@ -37,7 +37,7 @@ fn sums_and_counts_of_a_join_are_eliminated_together() {
     assert!(text.contains("eliminate: "), "{text}");
 }
 
-/// An output with a rewriting of its own becomes a separate nest.
+/// An output that is cheaper with a rewriting of its own becomes a separate nest.
 #[test]
 fn outputs_are_separated_where_that_is_cheaper() {
     check(
@@ -89,7 +89,7 @@ fn several_outputs_cost_no_more_than_joint_or_separate_plans() {
     }
 }
 
-/// The results are the same, whichever of the equal terms are planned together.
+/// The results do not depend on the choice among equal terms, which is random here.
 #[test]
 fn several_outputs_keep_their_meaning() {
     for seed in 0..40 {

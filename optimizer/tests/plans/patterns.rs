@@ -6,7 +6,8 @@ use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{LeafKind, LevelKind};
 use redpoll_optimizer::Subject;
 
-/// Returns the format of each output of a plan, with the tensor whose levels the output shares.
+/// Returns the format of each output of a plan, and the tensor whose levels the output shares, if
+/// there is one.
 fn output_formats(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> String {
     let (plan, report) = check_rewritten(text, inputs, config);
     assert_eq!(redpoll_logic::physical::parse(&plan.to_string()).as_ref(), Ok(&plan), "{plan}");

@@ -829,8 +829,8 @@ fn tables_are_followed() {
     assert_eq!(physical.queries.len(), 1);
 }
 
-/// The lists of a sum advance to the coordinates of a factor whose fill annihilates the product, if
-/// the length of the factor differs much from the lengths of the lists.
+/// The lists of a sum advance to the entries of a factor whose fill value annihilates the product,
+/// if the list of the factor is much shorter or much longer than the lists of the sum.
 #[test]
 fn a_factor_leads_the_lists_of_a_sum() {
     let text = "(plan (query D (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j))) (produces D))";

@@ -13,8 +13,8 @@ fn rows(name: &str, n: u64, kind: LevelKind, positions: f64) -> InputSpec {
     input(name, &[n, n], format).stored(positions * n as f64)
 }
 
-/// Checks the result format of a value of `A`, `B`, `u(i)` and `v(j)`, for matrices with these
-/// innermost levels.
+/// Checks the format of the result of a query with the expression `value` over the matrices `A` and
+/// `B` and the vectors `u` and `v`. The innermost levels of `A` and `B` have the given kinds.
 fn check(value: &str, kinds: [LevelKind; 2], expected: &Expect) {
     let text = format!("(plan (query R {value}) (produces R))");
     let inputs = |n: u64, positions: f64| {

@@ -49,8 +49,8 @@ impl StatisticsSource for SkewedStatistics<'_> {
     }
 }
 
-/// Loops reach the long lists of a graph with hubs more often than short lists, but copy them into
-/// byte maps no more often.
+/// In a graph with hubs, loops walk or merge the long lists more often than the short ones. A long
+/// list is copied into a byte map no more often than a short one.
 #[test]
 fn list_lengths_are_weighted_by_visits() {
     let matrix = |name: &str, stored: f64| csr(name, &[1000, 1000]).stored(stored);
@@ -59,8 +59,8 @@ fn list_lengths_are_weighted_by_visits() {
     };
     let whole = text("(table A i j) (table B j k) (table C i k)", "i j k");
     let inside = "(table A i j) (aggregate + 0 (mapjoin * (table B j k) (table C i k)) k)";
-    // The lists of C are copied into maps or merged, and the lists of B are walked. Both have 20
-    // entries on average.
+    // The lists of C are copied into maps or merged, and the lists of B are walked. The lists of B
+    // and C have 20 entries on average.
     for (text, order, a) in [(whole, "i j k", 20_000.0), (text(inside, "i j"), "i j", 2000.0)] {
         let inputs = [matrix("A", a), matrix("B", 20_000.0), matrix("C", 20_000.0)];
         let of = |modes| work_with(&SkewedStatistics { counts: &counts(&inputs), modes }, &text, &inputs, order);
@@ -68,7 +68,7 @@ fn list_lengths_are_weighted_by_visits() {
         let fills = |work: &Work| work.count(Event::WriteMap);
         let steps = |work: &Work| work.count(Event::WalkList) + work.count(Event::Merge);
         assert_eq!([&joined, &single].map(fills), [&even; 2].map(fills), "{text}");
-        // The mean square of the weights is 3.25.
+        // The weights of `SkewedStatistics` are 5.5 and 0.5; the mean of their squares is 3.25.
         let increase = (steps(&joined) - steps(&even)) / (20.0 * a);
         assert!((increase - 2.25).abs() < 0.01, "{increase}: {text}");
         assert!((steps(&single) - steps(&even)).abs() < 1.0, "{text}");
@@ -86,7 +86,8 @@ fn sampled(columns: u64) -> [InputSpec; 3] {
     [a.stored(200_000.0), dense("P", &[20_000, 16]), dense("Q", &[16, columns])]
 }
 
-/// A fold inside other loops does not miss again the lines that these loops return to.
+/// A fold in place has about as many cache misses as the same fold in one nest of loops: lines that
+/// the outer loops read again are not counted as missed again.
 #[test]
 fn a_fold_in_place_misses_as_many_lines_as_its_loops() {
     let [inside, whole] = [(0, "j i"), (1, "j i k")].map(|(text, order)| work(SAMPLED[text], &sampled(20_001), order));
@@ -95,7 +96,8 @@ fn a_fold_in_place_misses_as_many_lines_as_its_loops() {
     assert!(whole < 0.25 * 16.0 * 200_000.0, "{whole}");
 }
 
-/// Reads down a column alias if the rows of the matrix take whole or half pages.
+/// The addresses of reads down a column alias if a row of the matrix takes a whole number of pages
+/// or of half pages.
 #[test]
 fn reads_with_aliased_addresses_are_counted() {
     let aliased = |columns| work(SAMPLED[1], &sampled(columns), "i j k").count(Event::AliasedRead).round();
@@ -113,7 +115,7 @@ fn operators_within_rounds_are_counted() {
     assert_eq!(separate, 200_000.0, "the product with the sample");
 }
 
-/// Loops over many short rows count unpredicted ends.
+/// The ends of loops over many short rows are counted as unpredicted.
 #[test]
 fn unpredicted_ends_are_counted() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces R))";

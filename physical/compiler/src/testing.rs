@@ -1,5 +1,6 @@
 //! Support for tests of several crates: the golden programs, example functions, programs over lists
-//! of very different lengths, expansions of operators as functions, and a property of level kinds.
+//! of very different lengths, expansions of operators as functions, and the test whether fibers of
+//! a level kind can be compared.
 
 pub mod examples;
 pub mod skewed;

@@ -74,8 +74,8 @@ pub fn cache_folder(kind: &str) -> Option<PathBuf> {
 /// Checks that a file or folder meets the requirements.
 ///
 /// # Errors
-/// Returns the error of the system if the metadata cannot be read, for example of a missing file.
-/// Otherwise, returns an error that names the violated requirement.
+/// Returns the error of the system if the metadata cannot be read, for example because the file is
+/// missing. Otherwise, returns an error that names the violated requirement.
 #[cfg(unix)]
 pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

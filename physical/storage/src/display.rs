@@ -9,8 +9,8 @@ use std::fmt;
 
 /// Maximum number of elements of a tensor that is written in full.
 const MAX_ELEMENTS: u64 = 1000;
-/// Number of coordinates written at each end of a mode with more than twice this number, in a
-/// tensor with more than [`MAX_ELEMENTS`].
+/// Number of coordinates written at each end of a long mode, if the tensor has more than
+/// [`MAX_ELEMENTS`] elements. A mode is long if it has more than twice this number of coordinates.
 const EDGE: u64 = 3;
 /// Maximum number of entries of a list that is written in full.
 const MAX_ENTRIES: usize = 20;

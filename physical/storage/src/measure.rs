@@ -18,8 +18,8 @@ use std::sync::{Arc, OnceLock};
 /// only if the tensor has at least as many bytes as the mode has coordinates, since the counts take
 /// memory for each coordinate.
 const SMALL_DIMENSION: u64 = 1 << 16;
-/// Average number of elements per innermost position beyond which no census of modes with runs is
-/// taken, since a census visits each coordinate of each run.
+/// Maximum average number of elements per innermost position for which a census of modes with runs
+/// is taken. A census visits each coordinate of each run, so a census of longer runs would be slow.
 const MAX_RUN_LENGTH: u64 = 64;
 /// Number of rows beyond which a matrix is sorted to test it for symmetry.
 const MAX_MATCHED_ROWS: u64 = 1 << 26;

@@ -44,8 +44,8 @@ impl Tensor {
         Ok(Some(values))
     }
 
-    /// Returns whether each level is written by appending, or at the positions of its coordinates
-    /// without flags. The positions of such levels ascend with their coordinates.
+    /// Returns whether each level takes writes by [`WriteMethod::Append`] or
+    /// [`WriteMethod::Array`]. The positions of such levels ascend with their coordinates.
     fn has_positions_in_order(&self) -> bool {
         let is_in_order = |writes: WriteMethod| matches!(writes, WriteMethod::Append | WriteMethod::Array);
         self.ty.format.levels.iter().all(|level| is_in_order(level.kind.traits().writes))

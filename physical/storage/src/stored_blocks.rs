@@ -218,8 +218,8 @@ mod tests {
         integers(&tensor.block_bounds(&StoredBlocks { modes, blocks }).unwrap().begins)
     }
 
-    /// Blocks are balanced: as closely as possible if whole rows are cut, and exactly if elements
-    /// are cut.
+    /// Blocks are balanced: exactly if cuts may lie within rows, and otherwise as closely as whole
+    /// rows or columns allow.
     #[test]
     fn blocks_have_equal_shares_of_stored_elements() {
         let into = BlockPartition::Into;

@@ -36,10 +36,10 @@ pub fn lost_tensor(tensor: &Tensor) -> Tensor {
 }
 
 /// Returns formats of a rank, all with an element leaf. Some are nestings of the general level
-/// kinds and of coordinate lists, in all orders of the modes. The others have every mode split into
-/// blocks, or a skewed mode. Formats of one or two levels include all nestings of general kinds.
-/// Formats of more levels include enough nestings that every pair of levels has every pair of
-/// general kinds.
+/// kinds ([`LevelKind::general`]) and of coordinate lists, in all orders of the modes. The others
+/// have every mode split into blocks, or a skewed mode. Formats of one or two levels include all
+/// nestings of general kinds. Formats of more levels include enough nestings that every pair of
+/// levels has every pair of general kinds.
 pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for order in orders(rank) {

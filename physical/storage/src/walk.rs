@@ -102,9 +102,10 @@ impl Tensor {
         self.walk_levels(depth, fiber, storage, &mut |storage, positions| positions.for_each(|p| visit(storage, p)));
     }
 
-    /// Calls `visit(coordinates, positions)` for all stored coordinates of the levels from `depth`
-    /// to `storage.len()` below the positions `fiber`, with the positions below these coordinates.
-    /// The first `depth` coordinates are those in `storage`.
+    /// Visits the stored coordinates of the levels `depth..storage.len()` below the positions
+    /// `fiber`. Each call `visit(coordinates, positions)` gets one coordinate for each level from
+    /// the first on, and the positions that belong to these coordinates. The first `depth`
+    /// coordinates are those in `storage`.
     pub(super) fn walk_levels(
         &self,
         depth: usize,

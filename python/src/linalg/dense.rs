@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use redpoll::Error;
 use redpoll::linalg::{self, MatrixNorm, QrMode, SvdMode, Tolerance, Triangle};
 
-/// The operations of a factorization, per element and row of its matrices.
+/// Number of operations of a factorization, divided by the number of elements of its matrices and
+/// by the larger dimension of a matrix.
 const OPERATIONS: u64 = 8;
 
 /// A function of one array.

@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// gets a thread of its own.
 const UNKNOWN_WORK: u64 = u64::MAX;
 
-/// Returns the results of a function of arrays. The function gets arrays that a signal cancels, and
-/// the arrays of Python keep their tensors.
+/// Computes arrays and the results of a function of these arrays, and returns the results. A signal
+/// cancels the computation. The arrays keep their computed tensors.
 fn compute<'py, const N: usize, const M: usize>(
     arrays: [&Bound<'py, Array>; N],
     work: impl FnOnce([&Core; N]) -> u64,

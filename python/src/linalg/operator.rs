@@ -48,7 +48,7 @@ impl Operator {
         matches!(self, Operator::Functions { .. })
     }
 
-    /// Returns the session of the products, which is `session` for functions.
+    /// Returns the session that computes the products: the session of an array, or else `session`.
     pub(super) fn session<'a>(&'a self, session: &'a Session) -> &'a Session {
         match self {
             Operator::Array(array) => array.session(),
@@ -56,7 +56,7 @@ impl Operator {
         }
     }
 
-    /// Returns the operator of a run in the session `session`, which the flag `cancel` ends.
+    /// Returns the operator for a run in the given session; the flag `cancel` ends the run.
     pub(super) fn bind(
         self,
         session: &Session,
@@ -91,7 +91,7 @@ impl Failure {
         })
     }
 
-    /// Calls a callback of Python, which stops the solver by an exception.
+    /// Calls a callback of Python. If the callback raises an exception, the solver stops.
     pub(super) fn call_back(
         &self,
         callback: &Py<PyAny>,
@@ -106,7 +106,8 @@ impl Failure {
         if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    /// Runs a computation. If it calls Python, it runs on this thread; the calls check for signals.
+    /// Runs a computation. If the computation calls Python, it runs on this thread, and each of its
+    /// calls checks for signals.
     ///
     /// # Errors
     /// Raises the exception of a function of Python, or the exceptions of [`run`].

@@ -50,8 +50,8 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
         "avg" => DistinctFold::Sum(SumKind::Mean, builder.number_of(arg)?),
         _ => DistinctFold::Sum(SumKind::Sum, builder.number_of(arg)?),
     };
-    // The fold skips NULLs, but other aggregates may need the rows with NULL: those of expressions
-    // over several tables that read the column.
+    // The fold skips NULLs, but other aggregates may need the rows with NULL: aggregates of
+    // expressions over several tables, one of which has the column.
     let field = builder.find_or_add_field(column, arg, NullTreatment::Keep);
     Ok(Aggregate::Distinct(Distinct { field, column, valid: call.valid.clone(), fold }))
 }

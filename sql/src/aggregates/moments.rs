@@ -160,8 +160,9 @@ struct MomentColumn {
 /// Sums of integers below this bound are exact.
 const MAX_EXACT: f64 = (1u64 << 53) as f64;
 
-/// The largest ratio of a sum of squared deviations to the sum of squares that is refused. Sums
-/// have a relative error of about 1e-14.
+/// Limit on the ratio of the sum of squared deviations to the sum of squares. If a group has a
+/// ratio of at most this limit, the region is left to DataFusion. Sums have a relative error of
+/// about 1e-14.
 const MIN_DEVIATION: f64 = 1e-5;
 
 /// Returns the sum of the products of deviations from means. `x` and `y` are the sums of the two

@@ -291,7 +291,7 @@ pub(crate) fn fold_products(
     };
     let args = leaves.factors(|leaf| Some(payload(leaf)), valid, None)?;
     let (mut args, times) = leaves.remove_all_true(args, None);
-    // A factor that is no boolean comes first, if there is one. The first factor is cast to the
+    // A factor that is not a boolean comes first, if there is one. The first factor is cast to the
     // number type, which is then the type of the product; later booleans need no cast.
     let is_number = |arg: &Expr| arg.info().dtype != DType::BOOL;
     if let Some(first) = args.iter().position(is_number) {

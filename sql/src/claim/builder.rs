@@ -86,7 +86,8 @@ impl RegionBuilder {
     }
 
     /// Returns the column of a leaf that computes an expression; adds the column if the leaf has no
-    /// such column. Key columns of leaves that outer joins pad are not used again.
+    /// such column. Never returns a key column of a leaf that an outer join pads, because such a
+    /// column also has values in rows that the join adds.
     pub(crate) fn supply(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
         let existing = (0..self.leaf_exprs[leaf].len()).find(|&column| {
             self.leaf_exprs[leaf][column] == *expr && !self.is_padding_key(LeafColumn { leaf, column })

@@ -182,7 +182,8 @@ impl Combinations {
         Column::new(Some(TableReference::bare(format!("{}{source}", Combinations::SOURCE))), part.to_string())
     }
 
-    /// Returns the source and the `part` of a column made by [`Combinations::column`].
+    /// Returns the source of a column made by [`Combinations::column`], and the index of the
+    /// column's element in the tuple of the source.
     pub fn as_part(column: &Column) -> Option<(usize, usize)> {
         let source = column.relation.as_ref()?.table().strip_prefix(Combinations::SOURCE)?.parse().ok()?;
         Some((source, column.name.parse().ok()?))

@@ -13,11 +13,11 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Op
 pub(super) struct FlatJoin {
     /// The plans.
     pub(super) leaves: Vec<(LogicalPlan, LeafRole)>,
-    /// Pairs of equal expressions, each of one leaf.
+    /// Pairs of expressions that must be equal; each expression reads one leaf.
     pub(super) equalities: Vec<(Expr, Expr, NullEquality)>,
     /// The outer joins, each after the outer joins below it in the plan.
     pub(super) outers: Vec<FlatOuterJoin>,
-    /// Comparisons of two expressions, each of one leaf.
+    /// Comparisons of two expressions; each expression reads one leaf.
     pub(super) comparisons: Vec<(Expr, Comparison, Expr)>,
     /// Conditions on the rows of one leaf.
     pub(super) conditions: Vec<(usize, Expr)>,
@@ -34,7 +34,7 @@ pub(super) struct FlatOuterJoin {
     pub(super) kept: usize,
     /// The leaf whose columns are NULL if it has no matching row.
     pub(super) padded: usize,
-    /// Pairs of equal expressions; the expression of the kept leaf comes first.
+    /// Pairs of expressions that must be equal; the expression of the kept leaf comes first.
     pub(super) keys: Vec<(Expr, Expr)>,
     /// True if all rows of the padded leaf are kept, too.
     pub(super) full: bool,
@@ -130,7 +130,7 @@ impl FlatJoin {
             return Ok(None);
         }
         use JoinType::{Full, Inner, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
-        // A side with a role becomes a leaf of that role; the other sides are flattened.
+        // A side with a role becomes a leaf of that role; a side with `None` is flattened.
         let (left, right) = match join.join_type {
             Inner => (None, None),
             Left => (None, Some(LeafRole::Join)),
@@ -260,11 +260,11 @@ impl FlatJoin {
         UnclaimedReason::SeveralTables(self.with_names(expr).to_string())
     }
 
-    /// Adds a condition over several leaves that is not a comparison of two expressions of one leaf
-    /// each.
+    /// Adds a condition that reads several leaves, and that is not a comparison of two expressions
+    /// of which each reads one leaf.
     fn add_spanning_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
-        // The leaf of a semi-join or anti-join must count once per row of the join, but a computed
-        // leaf would check the condition for each row of that leaf.
+        // The leaf of a semi-join or anti-join only decides whether a row of the join passes. If a
+        // computed leaf checked the condition, each combination that passes would count.
         if leaves_of(condition).iter().any(|&leaf| self.leaves[leaf].1 != LeafRole::Join) {
             return Err(self.several_tables(condition));
         }
@@ -317,8 +317,8 @@ impl FlatJoin {
                     Operator::NotEq => Comparison::Ne,
                     _ => return self.add_spanning_condition(condition),
                 };
-                // Leaves of semi-joins and anti-joins must count once per row, so two of them
-                // cannot be compared.
+                // The leaf of a semi-join or anti-join only decides whether a row of the join
+                // passes, so two such leaves cannot be compared with each other.
                 let filters = |e: &Expr| leaves_of(e).iter().any(|&l| self.leaves[l].1 != LeafRole::Join);
                 if filters(&left) && filters(&right) {
                     return Err(self.several_tables(condition));

@@ -55,7 +55,8 @@ pub(super) fn finish_region(
     }
     drop_mixed_tensors(&fields, &mut tensors, |leaf| computed_leaf(leaf).is_some());
     let mut shared: Vec<LeafOrigin> = Vec::new();
-    // The inputs of padded leaves, which get added rows and are not shared.
+    // The inputs of padded leaves. Outer joins add rows to such a leaf, so no other leaf shares its
+    // input.
     let mut unshared: Vec<usize> = Vec::new();
     let mut leaves: Vec<Leaf> = Vec::new();
     let type_of = |e: &Expr| e.get_type(&schema).map_err(|error| UnclaimedReason::Planning(error.to_string()));
@@ -126,7 +127,7 @@ fn padding_value(expr: &Expr, schema: &DFSchema) -> Result<ScalarValue, Unclaime
 
 /// The uses of a leaf's columns, as column indices.
 struct ColumnUses {
-    /// Columns in fields.
+    /// Columns that belong to fields of the join.
     keys: Vec<usize>,
     /// Columns that are factors of sums.
     factors: Vec<usize>,
@@ -151,8 +152,9 @@ impl ColumnUses {
     }
 }
 
-/// Returns the tensor that a plan scans, if conditions are ranges of coordinates and no use needs
-/// rows. Every column must be a key or a factor, keys must be modes, and factors must be values.
+/// Returns the tensor that a plan scans, if all conditions are ranges of coordinates and no use of
+/// a column needs rows. Every column must be a key or a factor, keys must be modes, and factors
+/// must be values.
 fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], exprs: &[Expr], uses: &ColumnUses) -> Option<LeafSource> {
     if uses.needs_rows {
         return None;
@@ -168,8 +170,8 @@ fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], exprs: &[Expr], uses: &Co
     (modes && values && all).then_some(LeafSource::Tensor { table, columns, ranges })
 }
 
-/// Returns the mode or value that an expression reads; `None` if the expression computes another
-/// value. A cast of the value to a number is allowed if it is exact or converts as kernels do.
+/// Returns the mode or value that an expression reads; `None` if the expression computes anything
+/// else. A cast of the value to a number is allowed if it is exact or converts as kernels do.
 fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     let (column, to) = match expr {
         Expr::Column(column) => (column, None),

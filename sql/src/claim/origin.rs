@@ -68,15 +68,16 @@ impl LeafOrigin {
         self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| self.add_column(expr))
     }
 
-    /// Adds a column for an expression, even if the expression has a column already. The keys of
-    /// outer joins need their own columns, because each join adds other keys.
+    /// Adds a column for an expression, even if the expression has a column already. In the rows
+    /// that an outer join adds, the key columns get the keys of the other leaf, so other uses of
+    /// the same expression need a column of their own.
     pub(super) fn add_column(&mut self, expr: Expr) -> usize {
         self.exprs.push(expr);
         self.exprs.len() - 1
     }
 
-    /// Returns the scanned table and all conditions on its rows; `None` if the rows are another
-    /// plan.
+    /// Returns the scanned table and all conditions on its rows; `None` if the rows come from any
+    /// other plan.
     pub(super) fn scan(&self) -> Option<(&Arc<dyn TableProvider>, Vec<&Expr>)> {
         match &self.rows {
             LeafRowsPlan::Scan(scan, provider) => {

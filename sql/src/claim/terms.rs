@@ -35,9 +35,10 @@ pub(crate) struct LeafProduct {
 /// A case of an expression: the rows that pass all guards, and the expression in these rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExprCase {
-    /// Conditions of one leaf each that must be true.
+    /// Conditions that must be true, each with the leaf that it reads.
     pub(crate) guards: Vec<(usize, Expr)>,
-    /// Expressions of one leaf each that must not be NULL, in addition to the factors.
+    /// Expressions that must not be NULL, in addition to the factors; each with the leaf that it
+    /// reads.
     values: Vec<(usize, Expr)>,
     /// The products whose sum is the expression.
     pub(crate) products: Vec<LeafProduct>,
@@ -63,8 +64,8 @@ pub(crate) struct ExprTerms {
     pub(crate) narrow: Vec<NarrowExpr>,
 }
 
-/// The largest number of terms into which an expression is split. A `CASE` may also split the rows
-/// that remain after a branch into at most this number of parts.
+/// The largest number of terms into which an expression is split. The rows that remain after a
+/// branch of a `CASE` are split into at most this number of parts, too.
 const MAX_TERMS: usize = 16;
 
 /// The largest absolute value of unscaled decimals. DataFusion computes decimals in 128 bits, and
@@ -100,8 +101,8 @@ fn decimal_bound(expr: &Expr, schema: &DFSchema) -> Option<f64> {
     }
 }
 
-/// Splits an expression of type `number` into terms. Parts that read no leaf are computed with leaf
-/// `constant_leaf`.
+/// Splits an expression of type `number` into terms. Parts that read no leaf become expressions of
+/// the leaf `constant_leaf`.
 pub(crate) fn split_terms(
     expr: &Expr,
     number: Number,
@@ -171,7 +172,7 @@ fn is_zero(expr: &Expr) -> bool {
 }
 
 impl ExprCase {
-    /// Returns the expressions of one leaf each that must not be NULL.
+    /// Returns the expressions that must not be NULL, each with the leaf that it reads.
     pub(crate) fn values(&self) -> impl Iterator<Item = &(usize, Expr)> {
         self.values.iter().chain(self.products.iter().flat_map(|product| &product.factors))
     }
@@ -302,8 +303,8 @@ fn split_case(
         let and = |guards: &Vec<(usize, Expr)>, more: &[(usize, Expr)]| [&guards[..], more].concat();
         let passing: Vec<_> = remaining.iter().map(|guards| and(guards, &parts)).collect();
         branch(&passing, then)?;
-        // The complement of the condition is the union of `not(k)` over all `k`: the first `k`
-        // parts are true, and part `k` is not true.
+        // The complement of the condition is the union of `not(k)` over all `k`. `not(k)` holds if
+        // parts `0..k` are true, and part `k` is not true.
         let not = |k: usize| {
             let (leaf, condition) = &parts[k];
             let rest = (*leaf, Expr::IsNotTrue(Box::new(condition.clone())));

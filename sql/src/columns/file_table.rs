@@ -199,8 +199,9 @@ impl FileTableData {
     }
 
     /// Returns the plan that reads the `missing` columns; `None` if these columns do not fit the
-    /// store. A file that is not Parquet is treated as text, which is parsed as a whole. So each
-    /// read of such a file after the first reads all columns that are not kept.
+    /// store. A file that is not Parquet is treated as text, which is parsed as a whole. So only
+    /// the first read of such a file is limited to the missing columns; each later read takes all
+    /// columns that are not kept.
     async fn reader(
         &self,
         state: &dyn Session,

@@ -127,9 +127,9 @@ fn find_input_scan<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p
     }
 }
 
-/// Returns the projected batches of a table in memory, in the order of the table if `version`
-/// contains the table. Plans split the batches of a table, and distribute the parts over partitions
-/// in another order.
+/// Returns the projected batches of a table in memory. If `version` contains the table, the batches
+/// are in the order of the table. Otherwise, they are in the order of the plan, which splits the
+/// batches and distributes the parts over partitions.
 fn table_chunks(memory: &MemorySourceConfig, version: Option<&Version>) -> Result<Vec<RecordBatch>> {
     let batches = version.and_then(|version| version.batches_of(memory.partitions()));
     let batches = batches.unwrap_or_else(|| memory.partitions().iter().flatten().cloned().collect());
@@ -226,10 +226,6 @@ fn mask(predicate: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Boolea
 }
 
 /// Reads all rows of a stream into one batch.
-///
-/// # Errors
-/// If the rows cannot be read, or the allowance is exhausted.
-/// Reads all rows of a stream.
 ///
 /// # Errors
 /// If the rows cannot be read, or the allowance is exhausted.

@@ -19,7 +19,7 @@ struct State {
     entries: HashMap<Key, Entry>,
     /// The sum of the bytes of all entries.
     bytes: usize,
-    /// The number of uses so far, which orders the entries.
+    /// The number of lookups and insertions so far: the clock of [`Entry::last_use`].
     uses: u64,
     /// For columns without codes, the number of rows that regions have encoded for themselves.
     encoded_rows: HashMap<ColumnIdentity, usize>,
@@ -75,8 +75,8 @@ impl ColumnCodes {
     }
 }
 
-/// The largest number of columns whose encoded rows are counted. At this number, all counts start
-/// again.
+/// The largest number of columns whose encoded rows are counted. When this number is reached, all
+/// counts are dropped.
 const MAX_COUNTED: usize = 1024;
 
 impl ColumnStore {

@@ -22,12 +22,13 @@ impl EncodedJoin {
     }
 
     /// Computes the bound: the number of rows of a starting leaf, times a factor for each further
-    /// leaf. Leaves of semi-joins and anti-joins are ignored, because they add no rows. The factor
-    /// is the largest number of the leaf's rows with equal values in the fields that earlier leaves
-    /// have. Starting leaves are tried from the longest on, until the least
-    /// bound is at most the number of rows of the longest leaf. If the keys of all other leaves are
-    /// unique, the first starting leaf gives such a bound, so the keys of the longest leaf are not
-    /// counted.
+    /// leaf. The factor of a leaf is the largest number of its rows that have equal values in all
+    /// fields that the leaf shares with earlier leaves. Leaves of semi-joins and anti-joins are
+    /// ignored, because they add no rows.
+    ///
+    /// Each leaf in turn is the starting leaf, the longest first, until the least bound is at most
+    /// the number of rows of the longest leaf. If the keys of all other leaves are unique, the
+    /// longest leaf gives such a bound, so the keys of the longest leaf are not counted.
     ///
     /// # Errors
     /// If a tensor cannot be read.
@@ -104,8 +105,9 @@ fn max_equal_rows(codes: &[&[u64]], shape: &[u64]) -> u64 {
     })
 }
 
-/// Returns the largest number of rows with equal codes, by a counter per combination of codes;
-/// `None` if there are far more combinations than rows, and too many to be cheap.
+/// Counts the rows of each combination of codes, and returns the largest count. Returns `None` if
+/// the counters would not be cheap: there are far more combinations than rows, and more than
+/// [`CHEAP_COUNTERS`].
 fn max_equal_rows_dense(codes: &[&[u64]], shape: &[u64]) -> Option<u64> {
     let rows = codes.first().map_or(0, |list| list.len());
     let counters = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;

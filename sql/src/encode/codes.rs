@@ -154,8 +154,8 @@ fn encode_tuple(
 ) -> Result<(TupleCodes, bool)> {
     let columns: Vec<usize> = tuple.iter().map(|c| c.column).collect();
     if let Some(encoded) = rows.encoding(&columns) {
-        // If the columns belong to an input, a computed leaf of this join has encoded them, so they
-        // count as new.
+        // The columns of an input have codes here only if a computed leaf of this join has needed
+        // the codes. So these columns were encoded for this join.
         let is_new = tuple.first().is_some_and(|c| join.input(c.leaf).is_some());
         return Ok((TupleCodes::Own(encoded.clone()), is_new));
     }

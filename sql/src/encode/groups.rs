@@ -87,8 +87,8 @@ impl<'a> Groups<'a> {
         (0..self.len).map(|group| fold(&mut self.range(group).map(|k| self.row(k)))).collect()
     }
 
-    /// Returns the levels of a tensor of the given shape: lists, except for a dense first level if
-    /// `dense`.
+    /// Returns the levels of a tensor of the given shape. The first level is dense if `dense` is
+    /// true; all other levels are lists.
     pub(super) fn levels(&mut self, shape: &[u64], dense: bool) -> &[Vec<Array>] {
         if self.levels.is_none() {
             let narrow = self.len < 1 << 31 && shape.iter().all(|&size| size <= 1 << 32);

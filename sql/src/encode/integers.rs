@@ -92,7 +92,7 @@ pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>
     (nulls.then_some(None).into_iter().chain(sorted).collect(), codes)
 }
 
-/// The marker that [`distinct`] uses for NULLs, which have no number.
+/// The marker of NULLs within [`distinct`], which numbers only the other values.
 const NONE: u64 = u64::MAX;
 
 /// Returns whether values of a type are encoded as `i64`. Casts convert all values of these types

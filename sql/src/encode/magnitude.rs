@@ -1,5 +1,5 @@
-//! The magnitudes of values, which decide whether the order of computation may change, and the
-//! numbers of rows of leaves.
+//! The magnitudes of values, and the numbers of rows of leaves. The magnitudes decide whether the
+//! order of computation may change.
 
 use super::EncodedJoin;
 use crate::claim::{GroupedJoin, LeafColumn};
@@ -30,8 +30,8 @@ impl EncodedJoin {
         Ok(self.float_values(join, column)?.iter().map(|v| v.abs()).sum())
     }
 
-    /// Returns the values of a column as floats, excluding NULLs; for the values of a tensor, those
-    /// that are stored.
+    /// Returns the values of a column as floats, excluding NULLs. Of the values of a tensor, only
+    /// the stored values are returned.
     ///
     /// # Errors
     /// If a tensor cannot be read, or Arrow refuses a computation.

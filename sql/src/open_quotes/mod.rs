@@ -25,7 +25,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The number of bytes at the start of a file that are searched for line breaks within values.
 const SAMPLE_BYTES: u64 = 1 << 20;
 
-/// The extent of a file that is read at once.
+/// The unit in which the CSV reader reads a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reading {
     /// The whole file.

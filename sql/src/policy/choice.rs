@@ -76,8 +76,8 @@ mod tests {
         let prepare_time = Duration::from_millis(7);
         let early = Race { head_start: Some(prepare_time) };
         let late = Race { head_start: None };
-        // A row ends with two choices: if preparation may be slower than DataFusion, and if
-        // preparation is always faster.
+        // A row ends with two choices: the first for a region whose preparation may be slower than
+        // DataFusion, the second for a region whose preparation is always faster.
         let table = [
             (Prepared, Policy::Cost, Auto, [Redpoll, Redpoll]),
             (Prepared, Policy::Cost, Claim, [Redpoll, Redpoll]),

@@ -29,7 +29,7 @@ const ENCODE_INTEGER: f64 = 15e-9;
 /// Seconds to encode one value of another type.
 const ENCODE_VALUE: f64 = 100e-9;
 /// Seconds to read and fold one value that is no key. Together with its keys, a row of the TPC-H
-/// tables takes 100 to 280 ns, most of it to touch new pages.
+/// tables takes 100 to 280 ns; most of this time is spent on the first access to new pages.
 const ENCODE_FACTOR: f64 = 60e-9;
 /// Number of rows assumed for an input, if one of its tables has no statistics.
 const DEFAULT_ROWS: usize = 100_000;

@@ -43,8 +43,8 @@ impl Job {
     /// Prepares the region and inserts it into the cache, if it fits there. If the region must be
     /// left to DataFusion, records the reason in the cache.
     pub(crate) fn run(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> JobOutcome {
-        // The version is taken before the rows are read, so a verdict cannot be recorded for a
-        // later version.
+        // The version is taken before the rows are read, so that a fallback to DataFusion is not
+        // recorded for a later version of the tables.
         let version = InputTables::of(&[&self.claimed_plan]).and_then(|tables| tables.version());
         match self.prepare(id, waiting, queue) {
             // If rows were delivered, the job has succeeded, even if the region cannot be kept.

@@ -41,7 +41,8 @@ impl RegionContext {
         self.cache.find(&cache_slot.key, &cache_slot.version)
     }
 
-    /// Returns the engine that answers a call of a region, which is cached if `is_prepared`.
+    /// Returns the engine that answers a call of a region. `is_prepared` is true if the region is
+    /// cached.
     pub(super) fn choice(&self, options: &RedpollOptions, is_prepared: bool) -> Choice {
         if self.sound_fallback().is_none() {
             return Choice::Redpoll;

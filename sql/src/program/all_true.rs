@@ -16,9 +16,9 @@ pub(super) fn is_all_true(tensor: &Tensor) -> bool {
 /// codes of the removed fields.
 ///
 /// A factor stays if it alone has a field that is in the result or that a condition compares, or if
-/// the number would exceed an `i64`. One factor with fill 0 stays, because a result must list only
-/// the groups with rows. Factors with fill 1, such as the factors of anti-joins, would list other
-/// groups, too.
+/// the number of combinations would exceed an `i64`. One factor with fill 0 stays, because a
+/// result must list only the groups with rows. Factors with fill 1, such as the factors of
+/// anti-joins, would list other groups, too.
 pub(super) fn remove_all_true(
     mut args: Vec<Expr>,
     is_all_true: impl Fn(&Expr) -> bool,

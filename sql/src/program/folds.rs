@@ -13,8 +13,8 @@ pub struct RegionFolds {
     pub folds: FoldList,
     /// The result columns that are not groups, in order.
     pub(crate) columns: Vec<Box<dyn ResultColumn>>,
-    /// The fold that is not 0 exactly for groups with rows; `None` for a region without groups,
-    /// whose result is one row.
+    /// The fold whose value is 0 for groups without rows, and for no other group; `None` for a
+    /// region without groups, whose result is one row.
     pub presence: Option<FoldId>,
 }
 

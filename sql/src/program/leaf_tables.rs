@@ -177,8 +177,8 @@ impl<'a> LeafTables<'a> {
         }
     }
 
-    /// Returns the table of a leaf. Its fields are the fields of the leaf that all folds have, and
-    /// `extra_field` if the leaf has this field; a tensor has a field for each mode.
+    /// Returns the table of a leaf. The table has those fields of the leaf that are `active`, and
+    /// `extra_field` if the leaf has this field. The table of a tensor has a field for each mode.
     pub(crate) fn leaf_table(
         &mut self,
         leaf: LeafId,

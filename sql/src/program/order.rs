@@ -10,9 +10,10 @@ const MAX_COMPARED_FIELDS: usize = 6;
 /// group. Each later field shares a leaf with an earlier field, if possible. So a product of
 /// matrices is computed row by row.
 ///
-/// If leaves share an input, and there are at most [`MAX_COMPARED_FIELDS`] fields, the first order
-/// in which the leaves become the fewest tensors is chosen. A tensor that is read twice is then
-/// stored once where possible, and no transposed copy of the tensor is needed.
+/// If leaves share an input, and there are at most [`MAX_COMPARED_FIELDS`] fields, all such orders
+/// are compared, and one in which the leaves become the fewest tensors is returned. A tensor that
+/// is read twice is then stored once where possible, and no transposed copy of the tensor is
+/// needed.
 pub(super) fn field_order(join: &GroupedJoin, active: &[bool]) -> Vec<FieldId> {
     let first = first_order(join);
     let inputs: Vec<usize> = (0..join.leaves.len()).filter_map(|leaf| join.input(leaf)).collect();
@@ -31,8 +32,8 @@ pub(super) fn field_order(join: &GroupedJoin, active: &[bool]) -> Vec<FieldId> {
     best.1
 }
 
-/// Returns the fields in breadth-first order from the first group field, or from the field of the
-/// most leaves if there is no group.
+/// Returns the fields in breadth-first order from the first group field, or, if there is no group,
+/// from the field that the most leaves have.
 fn first_order(join: &GroupedJoin) -> Vec<FieldId> {
     let leaves = |field: FieldId| leaves_of(join, field).len();
     let mut starts: Vec<FieldId> = (0..join.fields.len()).collect();

@@ -13,8 +13,8 @@ use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The options of a file of text with which redpoll infers its columns. With other options,
-/// DataFusion infers the columns.
+/// The options that the declaration of a file of text may have if redpoll infers the columns. If
+/// the declaration has any other option, DataFusion infers the columns.
 const TEXT_OPTIONS: [&str; 4] =
     ["format.delimiter", "format.has_header", "format.comment", "format.newlines_in_values"];
 
@@ -37,7 +37,7 @@ impl Database {
         let mut file = None;
         for location in &declaration.locations {
             let Place::Local(path) = Place::of(&state, location)? else { continue };
-            // `INSERT` writes the first files of a folder.
+            // A folder may be missing if the columns are declared: `INSERT` writes its first files.
             let is_new_folder = has_columns && location.ends_with('/');
             if !path.exists() && !is_new_folder {
                 return Err(fault(declaration, &format!("there is no file {location}")));

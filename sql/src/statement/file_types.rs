@@ -68,7 +68,8 @@ pub(super) fn check_options<'a>(file_type: &str, names: impl Iterator<Item = &'a
     let known: Vec<String> = known.collect();
     for name in names.map(str::to_lowercase) {
         let name = name.strip_prefix("format.").unwrap_or(&name);
-        // Names with another prefix, and the choice of one file, are options of the statement.
+        // Options with another prefix, and `single_file_output`, belong to the statement, not to
+        // the file type.
         let is_of_file = !name.contains('.') && name != "single_file_output";
         if is_of_file && !known.iter().any(|known| known == name) {
             return Err(DataFusionError::Plan(unknown_choice(kind, name, &known)));

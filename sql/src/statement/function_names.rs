@@ -36,7 +36,7 @@ impl Database {
     }
 }
 
-/// Returns the name that follows the start `before` of a message and precedes `after`.
+/// Returns the name between the start of a message, which must be `before`, and the text `after`.
 fn quoted_name<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     text.strip_prefix(before)?.split_once(after).map(|(name, _)| name)
 }

@@ -72,7 +72,7 @@ fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Err
         }
     }
     let path = location.strip_prefix("file://").unwrap_or(location);
-    // A name without a known extension leaves the format to the first bytes of the file.
+    // If the name has no known extension, the first bytes of the file determine the format.
     options.file_format = FileFormat::of_file_name(path).and_then(|_| declared_format(&cmd.file_type, path));
     let table = open_tensor(path, columns, options, memory).map_err(|e| match e {
         Error::Declaration { message, .. } => fault(message),

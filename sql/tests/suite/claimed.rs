@@ -422,8 +422,8 @@ async fn reasons_name_the_columns_of_the_query() {
     }
 }
 
-/// A column of which distinct values are counted keeps its rows with NULL for an expression that
-/// reads the column and another table.
+/// If the distinct values of a column are counted, rows with a NULL in this column still count for
+/// an expression that reads the column and another table.
 #[tokio::test]
 async fn distinct_values_drop_no_rows_of_computed_expressions() {
     let database = database().await;

@@ -74,7 +74,7 @@ fn random_queries_agree() {
     assert!(cases < 200 || !shapes.contains(&0), "a shape was never claimed: {}", counts.join(", "));
 }
 
-/// A declaration that fails is the failure of its case, although the query after it agrees.
+/// If a declaration fails, its case fails, even if the query after the declaration agrees.
 #[test]
 fn failed_declarations_are_reported() {
     let columns = vec![TableColumn { index: 0, text: TextArray::Default, values: vec!["no_such_column".into()] }];

@@ -12,8 +12,9 @@ impl Array {
     /// Returns the elements at which a mask is true or nonzero, in row-major order. The shape of
     /// the mask must be a prefix of the shape of the array; the remaining modes of the array are
     /// kept. The mask is computed immediately, because the shape of the result depends on the
-    /// values of the mask. The elements are computed lazily, unless the array is stored and the
-    /// computed mask shares the arrays of its levels, as in `a.select(&a.greater(5))`.
+    /// values of the mask. The elements are computed lazily, unless the array is stored as a tensor
+    /// whose levels share their memory with the levels of the computed mask, as in
+    /// `a.select(&a.greater(5))`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

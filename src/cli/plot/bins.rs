@@ -18,8 +18,8 @@ pub(super) struct Bin {
 
 impl Bins {
     /// Returns bins for the numbers of all histograms. If the range from the smallest to the
-    /// largest number is short, each number in it has a bin. Otherwise each power of two has a bin,
-    /// and 0 has a bin if it occurs.
+    /// largest number is short, each number in it has a bin. Otherwise a bin reaches from each
+    /// power of two to the number before the next power, and 0 has a bin of its own if it occurs.
     pub(super) fn of(histograms: &[Histogram]) -> Bins {
         let least = histograms.iter().filter_map(|h| h.first_key_value()).map(|(k, _)| *k).min().unwrap_or(0);
         let most = histograms.iter().filter_map(|h| h.last_key_value()).map(|(k, _)| *k).max().unwrap_or(0);

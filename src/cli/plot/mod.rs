@@ -150,8 +150,9 @@ pub(super) fn plot(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     Ok(writeln!(out, "{}    {} of {shape} {}", file.display(), args.kind, opened.tensor.ty().dtype)?)
 }
 
-/// Returns the default name of a picture: the name of the data file without the extension of a
-/// compression and without the last remaining extension, followed by the kind and `.png`.
+/// Returns the default name of a picture: the name of the data file with the kind and `.png` in
+/// place of its extension, and without the extension of a compression. For `graph.mtx.gz`, the
+/// default is `graph-pattern.png`.
 fn default_name(file: &Path, kind: PlotKind) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);

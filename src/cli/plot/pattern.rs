@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 pub(super) struct PatternModes {
     /// The mode from top to bottom; `None` if the pattern has a single row, as for a vector.
     pub(super) vertical: Option<usize>,
-    /// The mode from left to right; `None` for the only column of a scalar.
+    /// The mode from left to right; `None` if the pattern has a single column, as for a scalar.
     pub(super) horizontal: Option<usize>,
 }
 

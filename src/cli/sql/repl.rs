@@ -111,13 +111,13 @@ pub(super) fn repl(
     if failures > 0 && !terminal { Err(CommandFailure::Reported) } else { Ok(()) }
 }
 
-/// Action on an unfinished statement at the end of the input.
+/// Action at the end of the input, where a statement may be unfinished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EndAction {
     /// The end of the session, because no statement is unfinished.
     End,
-    /// Execution of the statement, which the end of a script completes. The next read reports the
-    /// end of the input again.
+    /// Execution of the statement, because the end of a script completes it. After the execution,
+    /// the next read reports the end of the input again, and the session ends.
     Run,
     /// Removal of the statement, because Ctrl-D does not complete a statement.
     Drop,

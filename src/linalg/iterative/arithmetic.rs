@@ -118,9 +118,10 @@ impl Sweeper {
         });
     }
 
-    /// Makes `w` orthogonal to the orthonormal vectors of a basis. The cosines of the angles are
-    /// then at most about `tolerance`, unless `w` is in the span of the basis. Returns the
-    /// coefficients that were subtracted, and the norms of `w` before and after.
+    /// Makes `w` orthogonal to the orthonormal vectors of a basis. Afterwards, the cosines of the
+    /// angles between `w` and these vectors are at most about `tolerance`, unless `w` is in the
+    /// span of the basis. Returns the coefficients that were subtracted, and the norms of `w`
+    /// before and after.
     ///
     /// Classical Gram-Schmidt (Daniel, Gragg, Kaufman and Stewart, "Reorthogonalization and Stable
     /// Algorithms for Updating the Gram-Schmidt QR Factorization", 1976). A pass subtracts the
@@ -153,7 +154,7 @@ impl Sweeper {
     }
 
     /// Replaces the first vectors of a basis by linear combinations of all its vectors: vector `k`
-    /// by the sum of vector `j` times `combinations[k][j]`.
+    /// by the sum, over all `j`, of vector `j` times `combinations[k][j]`.
     pub(super) fn combine(&self, basis: &mut [Vec<f64>], combinations: &[Vec<f64>]) {
         let Some(len) = basis.first().map(Vec::len) else { return };
         let mut tasks: Vec<_> = basis.iter_mut().map(|vector| vector.chunks_mut(TASK)).collect();
@@ -244,8 +245,8 @@ fn dots(v: [&[f64]; GROUP], w: &[f64]) -> [f64; GROUP] {
     sums
 }
 
-/// Adds the products of the vectors of a basis and of `w` within a chunk to `sums`, and the square
-/// of the norm of `w` to the last of them.
+/// Adds the dot product of each vector of a basis with `w`, within a chunk, to the element of
+/// `sums` with the same index, and the square of the norm of `w` to the last element.
 fn add_components(basis: &[Vec<f64>], at: Chunk, w: &[f64], sums: &mut [f64]) {
     let (groups, rest) = basis.as_chunks::<GROUP>();
     for (k, group) in groups.iter().enumerate() {

@@ -22,8 +22,8 @@ pub struct EigenOptions<'a> {
     pub tol: f64,
     /// The greatest number of restarts; 10 times the number of rows by default.
     pub max_restarts: Option<u64>,
-    /// The number of vectors that are stored; at least 20, and twice the number of values plus 1,
-    /// by default.
+    /// The number of vectors that are stored. The default is 20 or twice the number of values plus
+    /// 1, whichever is larger, but at most the number of rows.
     pub subspace: Option<u64>,
     /// The first vector; random by default.
     pub v0: Option<&'a Array>,
@@ -146,9 +146,9 @@ pub struct SingularTriplets {
 /// Computes the `k` largest singular values of an operator of any shape, or the smallest ones for
 /// [`Which::SmallestMagnitude`], and their vectors.
 ///
-/// They come from the eigenvalues of the smaller matrix of `A^T A` and `A A^T`, as in ARPACK's
-/// driver. So the absolute error of a singular value `s` is about `1e-16 * s1^2 / s`, where `s1` is
-/// the largest singular value.
+/// The singular values are computed from the eigenvalues of `A^T A` or `A A^T`, whichever is
+/// smaller, as in ARPACK's driver. So the absolute error of a singular value `s` is about
+/// `1e-16 * s1^2 / s`, where `s1` is the largest singular value.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{EigenOptions, svds};
@@ -178,14 +178,16 @@ pub fn svds(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resul
     };
     let (mut forward, mut back) = (product_of(a, first)?, product_of(a, second)?);
     let mut squared = Product::chain(&mut forward, &mut back);
-    // The eigenvalues are squares, so magnitudes are values.
+    // The eigenvalues are squares of singular values, so those of largest magnitude are the
+    // largest.
     let size = (rows.min(columns_count), k);
     let RitzPairs { values, mut vectors, .. } = ritz_pairs(NAME, session, &mut squared, size, options)?;
     drop(squared);
     vectors.reverse();
     let mut values: Vec<f64> = values.iter().rev().map(|value| value.max(0.0).sqrt()).collect();
-    // The product with a vector is the other vector times its singular value. For a singular value
-    // of 0, the other vector is any vector that is orthogonal to those before.
+    // The product with a singular vector of one side is the singular vector of the other side times
+    // the singular value. For a singular value of 0, any vector that is orthogonal to the previous
+    // vectors of the other side will do.
     let (sweeper, mut random) = (Sweeper::of(session), Random::new());
     let mut others: Vec<Vec<f64>> = Vec::with_capacity(vectors.len());
     for (vector, value) in vectors.iter_mut().zip(&mut values) {

@@ -53,7 +53,9 @@ const THETA: [(u32, f64); 35] = [
     (55, 9.9),
 ];
 
-/// The greatest power of the matrix whose norm is estimated: `p (p - 1) <= 55 + 1`.
+/// The greatest `p` of the bounds `max(d_p, d_(p + 1))` of the paper, where `d_p` is the `p`-th
+/// root of the norm of the `p`-th power of the matrix: `p (p - 1) <= 55 + 1` for the greatest
+/// degree, 55.
 const MAX_POWER: u32 = 8;
 /// The greatest number of steps.
 const MAX_STEPS: f64 = (1u64 << 31) as f64;

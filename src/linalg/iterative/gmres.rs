@@ -83,8 +83,8 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
         let dependent = made.after <= DEPENDENT * made.before;
         let below = if dependent { 0.0 } else { made.after };
         let diagonal = projected.push(made.coefficients, below);
-        // The matrix is singular on the subspace. A diagonal element that is not zero only by
-        // rounding would give a huge correction.
+        // The matrix is singular on the subspace. Because of rounding, the diagonal element may be
+        // tiny instead of zero, and would then give a huge correction.
         if diagonal <= DEPENDENT * made.before {
             projected.drop_last();
             end = Some(Termination::Breakdown);
@@ -117,7 +117,8 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
         axpy(1.0, at.of(step), x);
         []
     });
-    // The correction of the residual is the residual minus the product, computed from scratch.
+    // The new residual is the old one minus the product with the correction. It is not taken from
+    // the projected system.
     let product = system.a.times(&mut z.map_or(correction, Vector::into_vec))?;
     let [square] = sweeper.sweep(n, [&mut system.r], |at, [r]| {
         axpy(-1.0, at.of(&product), r);
@@ -127,7 +128,8 @@ fn cycle(system: &mut System<'_>, basis: &mut Vec<Vec<f64>>, restart: usize) -> 
     if is_last {
         end = system.call_back(Iterate::Formed).or(end);
     }
-    // Rounding makes the estimate differ from the norm of the true residual, which decides.
+    // Rounding makes the estimate differ from the norm of the residual. The caller decides by that
+    // norm whether the solver has converged.
     Ok(end.filter(|end| *end != Termination::Converged))
 }
 
@@ -139,8 +141,8 @@ fn reuse(basis: &mut Vec<Vec<f64>>, k: usize, vector: &[f64]) {
     }
 }
 
-/// The Hessenberg matrix of the projected system as a triangular matrix, with the rotations that
-/// made it, and the rotated right side.
+/// The projected system: its Hessenberg matrix, which rotations have made triangular, these
+/// rotations, and the rotated right side.
 struct Projected {
     /// The columns of the triangle, from the top to the diagonal.
     columns: Vec<Vec<f64>>,

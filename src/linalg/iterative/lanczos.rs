@@ -54,9 +54,9 @@ pub(super) struct RitzPairs {
     pub(super) restarts: u64,
 }
 
-/// Subtracts from `w`, the product with the last vector of a basis, its components along the last
-/// two vectors. `known` is the component along the vector before the last. Returns the component
-/// along the last vector.
+/// Subtracts from `w` its component along the last vector of a basis and, if `known` is given, the
+/// component `known` along the vector before the last. `w` is the product of the operator with the
+/// last vector. Returns the component along the last vector.
 fn three_terms(sweeper: &Sweeper, basis: &[Vec<f64>], w: &mut [f64], known: Option<f64>) -> f64 {
     let Some((last, others)) = basis.split_last() else { return 0.0 };
     let [diagonal] = sweeper.sweep(w.len(), [&mut *w], |at, [w]| {

@@ -68,7 +68,7 @@ pub struct LeastSquaresSolution {
     pub residual_norm: f64,
     /// The estimate of the square root of `norm(b - A x)^2 + damp^2 norm(x - x0)^2`.
     pub damped_residual_norm: f64,
-    /// The estimate of the Frobenius norm of the matrix, with `damp I` below it.
+    /// The estimate of the Frobenius norm of the matrix that has `A` above `damp I`.
     pub matrix_norm: f64,
     /// The estimate of the condition number of that matrix.
     pub condition: f64,

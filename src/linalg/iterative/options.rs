@@ -4,7 +4,8 @@ use super::operator::LinearOperator;
 use crate::array::Array;
 use std::ops::ControlFlow;
 
-/// A function that is called after each iteration. The solver stops if it returns a break.
+/// A function that is called after each iteration. The solver stops if the function returns
+/// [`ControlFlow::Break`].
 pub type Callback<'a> = Box<dyn FnMut(&Iteration<'_>) -> ControlFlow<()> + 'a>;
 
 /// The parameters of a solver. A solver stops if the norm of the residual `b - A x` is at most
@@ -47,7 +48,8 @@ impl Default for SolverOptions<'_> {
 pub struct Iteration<'a> {
     /// The number of iterations.
     pub iterations: u64,
-    /// The norm of the residual, as the recurrences of the solver compute it.
+    /// The norm of the residual, as the recurrences of the solver compute it. In `lsqr`, this norm
+    /// includes the damping.
     pub residual_norm: f64,
     /// The approximate solution; `None` within a cycle of `gmres`. The last iteration of a cycle
     /// has the solution.

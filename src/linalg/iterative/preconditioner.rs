@@ -18,9 +18,11 @@ pub struct Preconditioner {
 enum Kind {
     /// The inverse of each element of the diagonal.
     Diagonal(Vec<f64>),
-    /// `L U` with ones on the diagonal of `L`, and the inverse of each element on that of `U`.
+    /// `L U`, where the diagonal of `L` consists of ones, and `inverse_diagonal` has the inverse of
+    /// each element of the diagonal of `U`.
     Lu { lower: Rows, upper: Rows, inverse_diagonal: Vec<f64> },
-    /// `L L^T`, where `lower` is `L` without its diagonal.
+    /// `L L^T`, where `lower` is `L` without its diagonal, and `inverse_diagonal` has the inverse
+    /// of each element of that diagonal.
     Cholesky { lower: Rows, inverse_diagonal: Vec<f64> },
 }
 
@@ -46,7 +48,7 @@ pub fn jacobi(a: &Array) -> Result<Preconditioner, Error> {
     Ok(Preconditioner { session: Array::session(a).clone(), kind })
 }
 
-/// Returns the incomplete LU factorization of a matrix without fill-in: the factors store only
+/// Returns the incomplete LU factorization, without fill-in, of a matrix: the factors store only
 /// coordinates that the matrix stores (Meijerink and van der Vorst, "An Iterative Solution Method
 /// for Linear Systems of Which the Coefficient Matrix Is a Symmetric M-Matrix", 1977; algorithm
 /// 10.4 of Saad, "Iterative Methods for Sparse Linear Systems", 2003).
@@ -99,9 +101,9 @@ pub fn ilu0(a: &Array) -> Result<Preconditioner, Error> {
     Ok(Preconditioner { session: Array::session(a).clone(), kind })
 }
 
-/// Returns the incomplete Cholesky factorization of a symmetric matrix without fill-in: the factor
-/// stores only coordinates that the lower triangle of the matrix stores (Meijerink and van der
-/// Vorst, 1977). The upper triangle is not read.
+/// Returns the incomplete Cholesky factorization, without fill-in, of a symmetric matrix: the
+/// factor stores only coordinates that the lower triangle of the matrix stores (Meijerink and van
+/// der Vorst, 1977). The upper triangle is not read.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{SolverOptions, cg, ic0};
@@ -138,7 +140,7 @@ pub fn ic0(a: &Array) -> Result<Preconditioner, Error> {
     Ok(Preconditioner { session: Array::session(a).clone(), kind })
 }
 
-/// Returns the sum of the products of entries of two rows in equal columns.
+/// Returns the dot product of two rows, given by their ranges of entries.
 fn common_products(rows: &Rows, mut a: std::ops::Range<usize>, mut b: std::ops::Range<usize>) -> f64 {
     let mut sum = 0.0;
     while !a.is_empty() && !b.is_empty() {

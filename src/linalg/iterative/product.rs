@@ -102,7 +102,7 @@ impl<'a> Product<'a> {
         Product { size, run: Box::new(move |x| lend(x, &ty, |tensor| function(&session.array(tensor)))) }
     }
 
-    /// Returns the product with one operator after the other.
+    /// Returns the product that applies the operator `first`, and then the operator `second`.
     pub(super) fn chain<'b: 'a>(first: &'a mut Product<'b>, second: &'a mut Product<'b>) -> Product<'a> {
         let size = (second.size.0, first.size.1);
         let run = Box::new(|x: &mut Vec<f64>| {

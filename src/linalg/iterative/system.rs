@@ -21,7 +21,7 @@ pub(super) struct System<'a> {
     pub(super) r: Vec<f64>,
     pub(super) r_norm: f64,
     pub(super) iterations: u64,
-    /// The greatest norm of the residual of a solution.
+    /// The norm of the residual at or below which the solver has converged.
     pub(super) tolerance: f64,
     pub(super) rtol: f64,
     m: Option<Product<'a>>,

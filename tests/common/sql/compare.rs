@@ -34,8 +34,9 @@ pub async fn claims(database: &Database, sql: &str) -> datafusion::error::Result
     Ok(plan.display_indent().to_string().matches("Redpoll:").count())
 }
 
-/// Returns the batches of a query whose regions run in partitions, where they can be divided: by
-/// the value of `redpoll.spread`, into the given number of partitions.
+/// Returns the batches of a query. The regions that can be divided run in partitions: `spread` is
+/// the value of the setting `redpoll.spread`, which selects the division, and `partitions` the
+/// number of partitions.
 ///
 /// # Errors
 /// Returns an error if the query fails.

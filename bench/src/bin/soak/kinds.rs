@@ -13,16 +13,16 @@ use redpoll_testing::sql;
 /// A kind of random cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum CaseKind {
-    /// Random plans through every engine.
+    /// Random plans, run by every engine.
     Plans,
-    /// Random programs in Notation through every engine.
+    /// Random programs in Notation, run by every engine.
     Programs,
     /// Random programs of operations on lazy arrays, compared with plain arithmetic.
     Arrays,
     /// Random SQL, compared with plain DataFusion.
     #[cfg(feature = "sql")]
     Sql,
-    /// Damaged files through every reader.
+    /// Damaged files, read by every reader.
     Files,
 }
 
@@ -97,7 +97,8 @@ pub(crate) enum Verdict {
 
 /// A case that fails.
 pub(crate) struct CaseFailure {
-    /// The part of the engine that fails. Failures in one phase count as the same.
+    /// The part of the engine that fails. Failures of one kind of cases in the same phase are
+    /// treated as the same failure.
     pub(crate) phase: &'static str,
     /// Description of the failure.
     pub(crate) message: String,

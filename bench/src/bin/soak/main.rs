@@ -1,4 +1,4 @@
-//! Runs random cases of every kind for a given time: plans and programs through every engine, lazy
+//! Runs random cases of every kind for a given time: plans and programs on every engine, lazy
 //! arrays compared with plain arithmetic, and damaged files of every format. With the feature
 //! `sql`, queries are also compared with plain DataFusion.
 //!
@@ -53,8 +53,8 @@ struct Cli {
     /// Number of threads; the number of cores by default
     #[arg(long)]
     threads: Option<NonZero<usize>>,
-    /// Interval at which a block of 32 cases also runs in the C tier: every Nth block of a kind.
-    /// The C tier takes most of the time
+    /// Run every Nth block of 32 cases of a kind in the C tier as well; the C tier takes most of
+    /// the time
     #[arg(long, default_value_t = NonZero::new(8).expect("a constant"))]
     optimized_interval: NonZero<u64>,
     /// Append every failure to this file

@@ -43,7 +43,7 @@ pub(crate) struct Tally {
     /// Cases that are rejected, have undefined results, or have no claimed region.
     pub(crate) skipped: u64,
     pub(crate) failed: u64,
-    /// Kernels that went through the C tier.
+    /// Kernels that were compiled and checked in the C tier.
     pub(crate) kernels: u64,
     /// The seeds of the cases.
     pub(crate) seeds: Seeds,
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
 pub(crate) struct Seeds(Vec<Range<u64>>);
 
 impl Seeds {
-    /// Adds seeds that no range has yet.
+    /// Adds a range of seeds, which must not overlap the ranges that were added before.
     pub(crate) fn add(&mut self, seeds: Range<u64>) {
         let index = self.0.partition_point(|range| range.start < seeds.start);
         self.0.insert(index, seeds);

@@ -1,5 +1,5 @@
-//! Runs the cases on threads: the choice of the next block, the outcome of each case, and the end
-//! of the run.
+//! Runs the cases on threads: the choice of the next block of cases, the outcome of each case, and
+//! the end of the run.
 
 use crate::kinds::{CaseFailure, CaseKind, Verdict};
 use crate::report::{Failures, Tally, progress, table};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const BLOCK_CASES: u64 = 32;
 /// Largest number of failures that are shrunk per kind and phase; shrinking all takes too long.
 const MAX_SHRUNK: u64 = 10;
-/// Factor by which the time limit of a case is multiplied to shrink a case, or to compile the
+/// Factor from the time limit of a case to the limit for shrinking a case, or for compiling the
 /// kernels of a block.
 const LONG_FACTOR: u32 = 20;
 /// The time between two reports of the progress.

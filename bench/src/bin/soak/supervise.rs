@@ -1,5 +1,6 @@
-//! Supervision: the process that the user starts runs the cases in a second process, so that a case
-//! that ends its process (a stack overflow, a memory fault, an abort) is reported with its seed.
+//! Supervision: the process that the user starts runs the cases in a second process. If a case ends
+//! the second process (by a stack overflow, a memory fault or an abort), the first process reports
+//! the seed of the case.
 
 use crate::report::Failures;
 use crate::watch::parse_journal;
@@ -23,8 +24,8 @@ pub(crate) fn journal() -> Option<PathBuf> {
 /// reported as a failure.
 pub(crate) fn supervise(failures: &Failures) -> Result<ExitCode> {
     let journal = tempfile::NamedTempFile::new().context("cannot create the journal of the soak")?;
-    // This process ignores Ctrl-C: the second process receives Ctrl-C as well, finishes its blocks
-    // and reports its counts.
+    // This process ignores Ctrl-C: the second process receives Ctrl-C as well, finishes the blocks
+    // of cases that its threads have begun, and reports the counts.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     let program = std::env::current_exe()?;
     let status = Command::new(program).args(std::env::args_os().skip(1)).env(JOURNAL, journal.path()).status()?;

@@ -37,7 +37,7 @@ pub(crate) enum StepTask {
 }
 
 impl ThreadStep {
-    /// Returns a line for the journal and for titles.
+    /// Returns the description of a step in the titles of failures.
     pub(crate) fn name(self) -> String {
         let ThreadStep { kind, seed, task } = self;
         let task = match task {

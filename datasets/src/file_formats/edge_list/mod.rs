@@ -11,17 +11,17 @@
 //!   records into the same number of fields, at least two. If no delimiter does, the first
 //!   delimiter that occurs in the first record is used, or else a comma. Consecutive spaces count
 //!   as one. A semicolon is tried before a comma, because a comma may be a decimal comma.
-//! - **Header**: the first record is the header in three cases: one of its fields is neither empty
-//!   nor a number, while the field below is a number; all its fields are known names of coordinates
-//!   or values (`source`, `target`, `weight`, ..); or one of its fields is a column name that the
-//!   options request. Vertices may also be named by single letters (`u`, `v`): fields that are all
-//!   single letters do not count as known names if one of them occurs again in the first 16
-//!   records. In other cases, a guess is made if another record follows, and the first record has
-//!   at least two fields, which are all different, and none of which begins like a number. These
-//!   fields are searched in all other records. If one of them occurs again, the first record is an
-//!   entry, because most vertices have several edges; otherwise, it is the header, as in pandas and
-//!   DuckDB. [`Info::header_guess`](crate::Info) reports the guess. In all remaining cases, the
-//!   first record is an entry.
+//! - **Header**: the first record is the header in three cases. First, one of its fields is neither
+//!   empty nor a number, while the field below is a number. Second, all its fields are known names
+//!   of coordinates or values (`source`, `target`, `weight`, ..). Third, one of its fields is a
+//!   column name that the options request. Vertices may also be named by single letters (`u`, `v`):
+//!   fields that are all single letters do not count as known names if one of them occurs again in
+//!   the first 16 records. In other cases, a guess is made if another record follows, and the first
+//!   record has at least two fields, which are all different, and none of which begins like a
+//!   number. These fields are searched in all other records. If one of them occurs again, the first
+//!   record is an entry, because most vertices have several edges; otherwise, it is the header, as
+//!   in pandas and DuckDB. [`Info::header_guess`](crate::Info) reports the guess. In all remaining
+//!   cases, the first record is an entry.
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
 //!   Without such a name, they are in the third column, if there is one, unless every name in the
 //!   header is a name of coordinates. If the options give the columns of coordinates, the column

@@ -23,9 +23,9 @@ pub struct EdgeListOptions {
     pub vertices: Vertices,
 }
 
-/// A guess whether the first record of an edge list is the header, for files in which its fields
-/// may be names of columns or names of vertices. The record is the header unless one of its fields
-/// occurs again in the file. [`EdgeListOptions::header`] overrides the guess.
+/// A guess whether the first record of an edge list is the header, for files in which the fields of
+/// this record may be names of columns or names of vertices. The record is the header unless one of
+/// its fields occurs again in the file. [`EdgeListOptions::header`] overrides the guess.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderGuess {
     /// The first record, quoted and shortened for messages.

@@ -95,8 +95,8 @@ pub(super) fn read(
 }
 
 /// Returns the two columns of names that are numbered as one set, if no name occurs in both
-/// columns. Returns `None` if one does, and if the columns hold numbers or belong to different
-/// sets.
+/// columns. Returns `None` if a name occurs in both, if the columns hold numbers, or if they belong
+/// to different sets.
 fn separate_names(
     columns: &ColumnLayout,
     sample: &RecordSample<'_>,
@@ -132,8 +132,9 @@ struct RecordReader<'a> {
     memory: &'a Memory,
 }
 
-/// Bytes charged for a name in addition to its characters. They cover the entries in the list of
-/// names and in the table of codes, whose capacity may be twice their length.
+/// Bytes charged for a name in addition to its characters. They cover the entry of the name in the
+/// list of names, and in the table from names to coordinates. The capacity of both may be twice
+/// their length.
 const NAME_BYTES: usize = 128;
 
 /// The entries read so far.

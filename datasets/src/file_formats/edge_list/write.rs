@@ -1,5 +1,6 @@
-//! Writer of edge lists: comments that the reader needs, a header, then coordinates from 0 or
-//! names, and values unless they are booleans.
+//! Writer of edge lists: the comments that the reader needs, a header, then a line for each entry.
+//! The line has the coordinates, as numbers from 0 or as names, and the value, unless the values
+//! are booleans.
 
 use super::{Delimiter, Dictionary, NAMES_PER_MODE};
 use crate::content::{Content, Layout};
@@ -28,7 +29,7 @@ pub(super) fn write(
     options.check_general("an edge list")?;
     let (coordinates, values) = shared::entries(content, "edge list", &options.memory)?;
     let min_shape: Vec<u64> = coordinates.iter().map(|c| c.iter().max().map_or(0, |last| last + 1)).collect();
-    // A matrix is read as square unless its shape is given.
+    // Unless a comment gives the shape, the reader makes a matrix square.
     let detected = if let [rows, columns] = min_shape[..] { vec![rows.max(columns); 2] } else { min_shape };
     let names = names(shape.len(), delimiter, &options.dictionaries)?;
     // Names are numbered in order of appearance, so they do not determine the shape.
@@ -36,7 +37,8 @@ pub(super) fn write(
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
     }
-    // Without this comment, the columns of a square matrix are read as one set of names.
+    // Without this comment, the reader numbers the row names and the column names of a square
+    // matrix as one set.
     if let ([rows, columns], [row_names, column_names]) = (&shape[..], &options.dictionaries[..])
         && rows == columns
         && row_names != column_names

@@ -27,7 +27,7 @@ impl<'a> Archive<'a> {
         Ok(Archive { zip, memory })
     }
 
-    /// Charges data that the reader derives from arrays to the memory limit.
+    /// Charges memory for data that the reader derives from arrays.
     pub(super) fn charge(&self, purpose: &'static str, bytes: u64) -> Result<(), LocatedFault> {
         self.memory.charge(purpose, bytes).map_err(|fault| fault.at(Location::File))
     }

@@ -99,7 +99,8 @@ fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Loc
     let mut stored = element_count(&values.shape).ok_or(too_large).map_err(in_data)?;
     let layout = scheme.as_ref().map_or(Layout::Array, |scheme| scheme.layout(shape.len()));
     if shape.is_empty() {
-        // The only element exists whether it has an entry or not.
+        // An array without modes has one element, which counts as stored even if the file has no
+        // entry for it.
         stored = 1;
     }
     let fill = match &scheme {

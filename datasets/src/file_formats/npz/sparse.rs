@@ -210,8 +210,8 @@ fn coordinates(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located
     Ok(Data::Triples { coordinates, values })
 }
 
-/// Reads and checks pointers: there is one more pointer than fibers, the first pointer is 0, and
-/// pointers ascend to at most the number of entries.
+/// Reads pointers, and checks that there are `fibers + 1` of them, that the first pointer is 0, and
+/// that pointers ascend to at most the number of entries.
 pub(super) fn pointers(
     archive: &mut Archive<'_>,
     name: &str,

@@ -89,7 +89,8 @@ fn sparse(
             let (outer, inner, fibers) = (&coordinates[outer], &coordinates[inner], shape[outer]);
             let mut order: Vec<usize> = memory.allocate("the order of entries", values.len())?;
             order.extend(0..values.len());
-            // Sorted coordinates in two widths, sorted values, and the scratch space of the sort.
+            // The charge covers the sorted coordinates in two widths, the sorted values, and the
+            // scratch space of the sort.
             memory.charge("entries in order", bytes_of(values.len(), 24 + values.prim().bytes()))?;
             order.sort_by_key(|&k| (outer[k], inner[k]));
             let sorted: Vec<u64> = order.iter().map(|&k| inner[k]).collect();
@@ -129,7 +130,8 @@ fn sparse(
         archive.array("fill_value", &[], &Values::single(&fill))?;
         return Ok(());
     }
-    // Without this array, SciPy creates a `matrix`, which always has rank 2 and multiplies by `*`.
+    // Without this array, SciPy creates a `matrix`, which always has rank 2, and for which `*` is
+    // the matrix product.
     archive.array("_is_array", &[], &Values::Bool(vec![true]))?;
     Ok(())
 }

@@ -76,7 +76,8 @@ fn write_entries(
     let modes: Vec<usize> = if layout == Layout::Csc { (0..rank).rev().collect() } else { (0..rank).collect() };
     let mut order: Vec<usize> = memory.allocate("the order of entries", values.len())?;
     order.extend(0..values.len());
-    // Sorted coordinates, sorted values, and the scratch space of the sort.
+    // The charge covers the sorted coordinates, the sorted values, and the scratch space of the
+    // sort.
     memory.charge("entries in order", bytes_of(values.len(), 16 + 8 * rank + values.prim().bytes()))?;
     let key = |k: usize| modes.iter().map(move |&mode| coordinates[mode][k]);
     order.sort_by(|&a, &b| key(a).cmp(key(b)));

@@ -1,4 +1,5 @@
-//! A bound on the work of validating a file: few bytes can describe very many elements.
+//! A bound on the work of validating a file, which is necessary because few bytes can describe very
+//! many elements.
 
 use crate::content::element_count;
 use crate::error::{Count, Fault};
@@ -6,14 +7,14 @@ use crate::memory::{Memory, bytes_of};
 use redpoll_logic::TensorType;
 use redpoll_storage::levels::level;
 
-/// Number of elements that validation may enumerate in a file of any size.
+/// Number of elements that validation may enumerate even in the smallest file.
 const MIN_ELEMENTS: u64 = 1 << 26;
 
 /// Number of elements that validation may enumerate for each byte of the arrays.
 const ELEMENTS_PER_BYTE: u64 = 64;
 
 /// Checks that the number of elements that validation enumerates is small, or in proportion to the
-/// size of the arrays. Charges the coordinates that validation collects to `memory`.
+/// size of the arrays. Charges `memory` for the coordinates that validation collects.
 ///
 /// A run has many elements for one entry of its arrays; elements outside of runs have one entry
 /// each. Validation enumerates the elements of tensors with padding, and of tensors with a level

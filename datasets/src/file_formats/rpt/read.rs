@@ -1,4 +1,4 @@
-//! Reader: the messages before the data, then the arrays.
+//! Reader of `.rpt` files: first the messages before the data, then the arrays.
 
 use super::check::check_work;
 use super::message::{MessageReader, check_end};

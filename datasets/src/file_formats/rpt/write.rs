@@ -1,4 +1,5 @@
-//! Writer: the schema, one record batch whose buffers are the arrays, and the footer.
+//! Writer of `.rpt` files: the schema, one record batch whose buffers are the arrays, and the
+//! footer.
 //!
 //! The messages are built here rather than by the writer of `arrow-ipc`, which copies all buffers
 //! of a batch before it writes them.

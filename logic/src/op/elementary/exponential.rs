@@ -4,12 +4,13 @@ use super::bits::{SHIFT, power_of_two};
 use super::real::Real;
 use std::f64::consts::LOG2_E;
 
-/// The leading 32 bits of ln 2, so that products with integers below 2^20 are exact, and the
-/// remaining bits.
+/// The number ln 2 in two parts: the leading 32 bits, whose products with integers below 2^20 are
+/// exact, and the remaining bits.
 pub(super) const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 pub(super) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// `(exp(r) - 1 - r - r^2 / 2) / r^3` up to ln 2 / 2 in magnitude.
+/// Coefficients of a polynomial in `r` for `(exp(r) - 1 - r - r^2 / 2) / r^3`, where `r` is up to
+/// ln 2 / 2 in magnitude.
 const EXP: [f64; 11] = [
     0.166_666_666_666_666_66,
     0.041_666_666_666_666_685,
@@ -24,7 +25,8 @@ const EXP: [f64; 11] = [
     1.609_446_615_808_964e-10,
 ];
 
-/// `(2^f - 1 - f ln 2) / f^2` up to 1/2 in magnitude.
+/// Coefficients of a polynomial in `f` for `(2^f - 1 - f ln 2) / f^2`, where `f` is up to 1/2 in
+/// magnitude.
 const EXP2: [f64; 11] = [
     0.240_226_506_959_100_72,
     0.055_504_108_664_821_64,
@@ -83,7 +85,8 @@ pub(super) fn exp2<R: Real>(x: R) -> R {
 fn quarter_of_expm1<R: Real>(x: R) -> R {
     let Reduced { power, high, tail } = Reduced::new(x.at_least(-40.0).at_most(710.8));
     let scale = power_of_two(power - 2);
-    // (2^k - 1) / 4 and 2^k high / 4 may cancel, so their sum keeps its rounding error.
+    // (2^k - 1) / 4 and 2^k high / 4 may cancel, so the rounding error of their sum is computed and
+    // added.
     let (a, b) = (scale - 0.25, scale * high);
     let sum = a + b;
     let added = sum - a;

@@ -4,7 +4,8 @@ use super::bits::{FRACTION, biased_exponent};
 use super::exponential::{LN2_HIGH, LN2_LOW};
 use super::real::{Real, Word};
 
-/// `(log((1 + s) / (1 - s)) - 2 s) / (s z)` with `z = s^2`, for `s` up to 3 - sqrt(8).
+/// Coefficients of a polynomial in `z = s^2` for `(log((1 + s) / (1 - s)) - 2 s) / (s z)`, where
+/// `s` is up to 3 - sqrt(8) in magnitude.
 const LOG: [f64; 8] = [
     0.666_666_666_666_666_6,
     0.400_000_000_000_062_3,
@@ -16,7 +17,8 @@ const LOG: [f64; 8] = [
     0.132_513_416_716_905_98,
 ];
 
-/// The leading bits of 1 / ln 2, 1 / ln 10 and log10(2), and the remaining bits.
+/// The numbers 1 / ln 2, 1 / ln 10 and log10(2), each in two parts: the leading bits and the
+/// remaining bits.
 const LOG2_E_HIGH: f64 = f64::from_bits(0x3ff7_1547_6520_0000);
 const LOG2_E_LOW: f64 = 1.675_171_316_488_651_2e-10;
 const LOG10_E_HIGH: f64 = f64::from_bits(0x3fdb_cb7b_1520_0000);
@@ -58,7 +60,7 @@ impl<R: Real> Reduced<R> {
         Reduced { k: reduced.k - R::select(subnormal, x.number(54.0), x.number(0.0)), ..reduced }
     }
 
-    /// Returns the natural logarithm plus a small correction.
+    /// Returns the natural logarithm plus `correction`, which is small.
     fn log_plus(&self, correction: R) -> R {
         ((self.tail + (self.k * LN2_LOW + correction)) - self.half_square + self.f) + self.k * LN2_HIGH
     }
@@ -121,7 +123,7 @@ pub(super) fn asinh<R: Real>(x: R) -> R {
 pub(super) fn acosh<R: Real>(x: R) -> R {
     let huge = x.number(HUGE).is_less(x);
     let t = x - 1.0;
-    // The root is NaN between -1 and 1, but not below -1.
+    // The root is NaN between -1 and 1, but not below -1; the last line returns NaN there, too.
     let y = t + (t * 2.0 + t * t).sqrt();
     let y = log1p_doubled(huge, R::select(huge, t, y));
     R::select(x.is_below(1.0), x.number(f64::NAN), y)

@@ -55,7 +55,8 @@ pub(super) trait Real:
         Self::select(self.number(limit).is_less(self), self.number(limit), self)
     }
 
-    /// Returns a polynomial in `self`, given its coefficients from the constant upwards.
+    /// Returns the value of a polynomial at `self`. The coefficients begin with that of the
+    /// constant term.
     fn polynomial(self, coefficients: &[f64]) -> Self {
         let (highest, others) = coefficients.split_last().expect("a polynomial has coefficients");
         others.iter().rev().fold(self.number(*highest), |sum, coefficient| sum * self + *coefficient)

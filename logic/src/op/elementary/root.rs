@@ -3,7 +3,7 @@
 use super::bits::{FRACTION, SHIFT, biased_exponent, power_of_two};
 use super::real::{Real, Word};
 
-/// A polynomial for the cube root between 1 and 2, to 25 bits.
+/// Coefficients of a polynomial for the cube root of numbers between 1 and 2, accurate to 25 bits.
 const CBRT: [f64; 8] = [
     0.425_931_653_001_073_44,
     1.055_764_765_567_794_2,

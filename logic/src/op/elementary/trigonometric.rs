@@ -3,7 +3,8 @@
 use super::real::{Real, Word};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
-/// `(x - atan(x)) / (x z)` with `z = x^2`, for `x` up to 7/16.
+/// Coefficients of a polynomial in `z = x^2` for `(x - atan(x)) / (x z)`, where `x` is up to 7/16
+/// in magnitude.
 const ATAN: [f64; 12] = [
     0.333_333_333_333_333_15,
     -0.199_999_999_999_931,
@@ -19,7 +20,8 @@ const ATAN: [f64; 12] = [
     -0.013_693_665_562_845_988,
 ];
 
-/// `(asin(x) - x) / (x z)` with `z = x^2`, for `x` up to 1/2.
+/// Coefficients of a polynomial in `z = x^2` for `(asin(x) - x) / (x z)`, where `x` is up to 1/2 in
+/// magnitude.
 const ASIN: [f64; 13] = [
     0.166_666_666_666_667_63,
     0.074_999_999_999_699_54,
@@ -81,7 +83,7 @@ impl<R: Real> Root<R> {
     }
 }
 
-/// Returns `asin(x) - x` up to 1/2 in magnitude.
+/// Returns `asin(x) - x` for `x` up to 1/2 in magnitude.
 fn asin_tail<R: Real>(x: R) -> R {
     let z = x * x;
     x * (z * z.polynomial(&ASIN))

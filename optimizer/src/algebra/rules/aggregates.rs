@@ -44,7 +44,7 @@ fn merge(site: &mut MatchSite<'_>, node: &ScopedNode) {
         return;
     }
     for inner in site.folds(arg) {
-        // A fold over a slot that its argument lacks is left to the rule `repeat`.
+        // The rule `repeat` handles folds over slots that their arguments lack.
         let depends_on_all = inner.bound.iter().all(|slot| inner.arg.has(*slot));
         if inner.op == *op && depends_on_all && site.can_regroup(&inner.op, &inner.init) {
             let bound = bound.iter().chain(&inner.bound).copied().collect();

@@ -87,7 +87,7 @@ fn leaf_of(graph: &AlgebraGraph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
     })
 }
 
-/// Returns the fraction of a read's entries at which another read is not fill.
+/// Returns the fraction of a read's entries at which another read differs from its fill.
 fn kept_fraction(facts: &Facts, nest: &Nest, read: &Read, (other, others, fields): (&Read, &[Field], &[Field])) -> f64 {
     let mode = facts.mode();
     let differs = |read: &Read| {
@@ -133,9 +133,9 @@ fn filter(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Drafts a mask that leaves the factor `of` unchanged where the factor `by` is not fill, and
-/// annihilates `of` elsewhere. `None` if no [`Filter`] exists for the two factors, or if the fill
-/// of `by` is not the annihilator.
+/// Drafts a mask that leaves the factor `of` unchanged where the factor `by` differs from its fill,
+/// and annihilates `of` elsewhere. `None` if no [`Filter`] exists for the two factors, or if the
+/// fill of `by` is not the annihilator.
 fn filter_mask(site: &MatchSite<'_>, of: &ClassUse, by: &ClassUse, [one, none]: [&Scalar; 2]) -> Option<TermDraft> {
     let leaf = |u: &ClassUse| {
         let mut nodes = site.graph[u.class].iter();

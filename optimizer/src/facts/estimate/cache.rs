@@ -29,8 +29,8 @@ pub(super) struct TermFactor {
 
 /// The stored coordinates of a tensor in some of its storage modes.
 pub(super) struct ModeOccupancy {
-    /// The fraction of the coordinates of these modes that a loop visits, or that have a stored
-    /// entry underneath, depending on the kind of support.
+    /// The fraction of the coordinates of these modes that a loop visits, or under which an entry
+    /// is stored, depending on the kind of support.
     pub(super) fraction: f64,
     /// The modes that have a marginal, each with its marginal.
     pub(super) marginals: Vec<(usize, Marginal)>,

@@ -53,8 +53,8 @@ pub(crate) struct FieldPair {
     pub(crate) first: Option<Marginal>,
     /// The marginal of the field whose coordinate is second.
     pub(crate) second: Option<Marginal>,
-    /// Order of coordinates: ascending by these factors, then by coordinate; `None` orders by
-    /// coordinate alone.
+    /// The marginal that orders the coordinates: ascending by its factors, then by coordinate;
+    /// `None` if coordinates are ordered by coordinate alone.
     pub(crate) by: Option<Marginal>,
 }
 

@@ -71,7 +71,7 @@ impl Facts<'_> {
     }
 
     /// Returns the estimated fractions of coordinates over the bound fields under which a condition
-    /// may be true, and may be false.
+    /// may be true, and under which it may be false.
     pub(crate) fn truth_fractions(&self, condition: &Term, sizes: &Sizes, bound: &BoundFields) -> [f64; 2] {
         let query = ProfileQuery { sizes, bound, kind: SupportKind::Visited };
         self.truth_profiles(condition, query).map(|profile| profile.fraction)
@@ -124,7 +124,8 @@ impl Facts<'_> {
     }
 }
 
-/// Collects the accesses, outside of folds, for which the term is fill wherever the access is fill.
+/// Collects the accesses, outside of folds, for which the term has its fill wherever the access has
+/// its fill.
 pub(crate) fn conjuncts<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),

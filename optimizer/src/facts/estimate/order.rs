@@ -101,7 +101,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Returns the marginal of a tensor that a fold counts per coordinate of a field.
+    /// Returns the marginal of a tensor whose entries a fold counts per coordinate of a field.
     fn marginal_counted_by(
         &self,
         Fold { op, arg, along, .. }: &Fold,
@@ -119,7 +119,7 @@ impl Facts<'_> {
         stored_marginal(&read.tensor, &read.ty, ModeSet::prefix(coordinates.len()), mode)
     }
 
-    /// Returns the marginal of a tensor that an output counts per coordinate.
+    /// Returns the marginal of a tensor whose entries an output counts per coordinate.
     pub(crate) fn output_count_marginal(&self, target: &Target, sizes: &Sizes) -> Option<Marginal> {
         let ([at], Some((op, fields))) = (&target.coordinates[..], &target.fold) else { return None };
         let (op, arg, fields) = (op.clone(), target.value.clone(), fields.clone());

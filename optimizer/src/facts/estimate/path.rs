@@ -3,8 +3,8 @@
 //! Estimates assume independent fields, but in bands, blocks and clusters, two paths from one
 //! coordinate reach the same coordinate far more often than if the fields were independent.
 //! Therefore, if a term joins two fields along tensors with two modes, as a matrix product does,
-//! the statistics count the pairs that the path of the term connects. A tensor that a query writes
-//! is represented by the path of that query.
+//! the statistics count the pairs that the path of the term connects. The path of a query
+//! represents the tensor that the query writes.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;

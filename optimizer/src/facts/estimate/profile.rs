@@ -28,7 +28,7 @@ pub(crate) struct ProfileQuery<'a> {
 pub(crate) enum SupportKind {
     /// Coordinates that a loop visits, including every coordinate of a full level.
     Visited,
-    /// Coordinates with a stored entry underneath.
+    /// Coordinates under which an entry is stored.
     Stored,
 }
 
@@ -197,7 +197,8 @@ impl Facts<'_> {
         SupportProfile::union(&parts)
     }
 
-    /// Returns the profiles of the coordinates at which a condition may be true, and may be false.
+    /// Returns two profiles: of the coordinates at which a condition may be true, and of those at
+    /// which it may be false.
     pub(super) fn truth_profiles(&self, condition: &Term, query: ProfileQuery<'_>) -> [SupportProfile; 2] {
         if let Node::Call(op, args) = condition.node()
             && let Some(fraction) = comparison_fraction(op, args, query)
@@ -292,8 +293,8 @@ impl Facts<'_> {
     }
 }
 
-/// Projects a profile to the fields `retained`. The result counts each coordinate with an entry at
-/// some coordinates of the fields `below` once.
+/// Projects a profile to the fields `retained`. The result counts a coordinate once if there is an
+/// entry at any coordinates of the fields `below`.
 fn project(facts: &Facts, full: SupportProfile, sizes: &Sizes, below: &[Field], retained: &[Field]) -> SupportProfile {
     let coordinate_count: f64 = below.iter().map(|f| sizes.of(f) as f64).product();
     let throws = Throws::new(coordinate_count, full.fraction);

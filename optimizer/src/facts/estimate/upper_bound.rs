@@ -74,7 +74,8 @@ impl Facts<'_> {
         bound.min(all)
     }
 
-    /// Returns upper bounds on the numbers of coordinates at which a condition is true and false.
+    /// Returns upper bounds on the numbers of coordinates at which a condition is true, and at
+    /// which it is false.
     fn max_truths(&self, condition: &Term, sizes: &Sizes, fields: &[Field]) -> [f64; 2] {
         let all = coordinate_count(sizes, fields);
         if let Node::Call(Op::Builtin(Builtin::Eq), args) = condition.node()

@@ -40,9 +40,9 @@ impl Add for Counts {
     }
 }
 
-/// A fault of a function that machine code would not detect, or a run beyond the limit of rounds.
-/// The cause is a mistake in lowering or in a function written by hand, bytes of an input that are
-/// no `bool`, or a limit that is too low.
+/// A fault in a function, which machine code would not detect; or a run that exceeds its limit of
+/// rounds. The cause is a mistake in lowering or in a function written by hand, bytes of an input
+/// that are no `bool`, or a limit that is too low.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpFault {

@@ -46,8 +46,9 @@ impl MathImpl {
 }
 
 impl MathFn {
-    /// Returns the steps of an elementary function, by which it is computed on `f64`; on `f32`, it
-    /// is the rounded result for `f64`. Returns `None` for functions that must be called.
+    /// Returns the steps that compute an elementary function on `f64`. On `f32`, the value of the
+    /// function is the rounded result of these steps. Returns `None` for functions that must be
+    /// called.
     pub fn expansion(self) -> Option<&'static Expansion> {
         static EXPANSIONS: [OnceLock<Option<Expansion>>; MathFn::ALL.len()] =
             [const { OnceLock::new() }; MathFn::ALL.len()];
@@ -66,8 +67,8 @@ impl MathFn {
     }
 }
 
-/// The implementations by name: elementary functions in plain float arithmetic, and the other ones
-/// of `libm`.
+/// The implementations by name: elementary functions in plain float arithmetic, and all other
+/// functions from the crate `libm`.
 mod functions {
     pub(super) use libm::*;
     pub(super) use redpoll_logic::op::elementary::{

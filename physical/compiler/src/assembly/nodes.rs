@@ -91,8 +91,8 @@ pub struct LocalDecl {
 
 /// A function, from which kernels are made.
 ///
-/// The entry takes the buffers, the parameters and a chunk `[chunk.0, chunk.1)` of the outermost
-/// loop, and returns a [`Status`].
+/// A call of the function takes the buffers, the parameters and a chunk `[chunk.0, chunk.1)` of the
+/// outermost loop, and returns a [`Status`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
     /// The name for readers and symbols.
@@ -407,8 +407,8 @@ impl Stmt {
 pub struct LaneFold {
     /// The accumulator.
     pub acc: Local,
-    /// The operator: one of `+ * min max & | ^`, which the fold may regroup, and defined on the
-    /// accumulator's type.
+    /// The operator: one of `+ * min max & | ^`, which must be defined on the accumulator's type.
+    /// These operators are associative and commutative up to rounding, so lanes can fold by them.
     pub op: BinaryOp,
     /// The identity of the operator.
     pub identity: Scalar,

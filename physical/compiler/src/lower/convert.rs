@@ -1,6 +1,6 @@
 //! The start of lowering: replaces every access of Notation with a numbered access, whose cursor is
-//! the root of its tensor. A loop bound that is a size, or slightly below one, becomes an
-//! expression of the size's parameter.
+//! the root of its tensor. A loop bound that equals a size, or is slightly less than a size,
+//! becomes an expression of the parameter for that size.
 
 use super::cx::Cx;
 use super::state::{AccessState, LoweredSubscript, LoweringState, SubscriptCheck};
@@ -65,10 +65,10 @@ impl Conversion<'_, '_> {
     }
 
     /// Converts a bound of a loop. A literal above 1 that is the size of a storage mode becomes the
-    /// parameter for that size. A large literal slightly below a size becomes the parameter minus a
-    /// constant, so that loops that leave out margins, as in a stencil, share code for all sizes.
-    /// If several sizes are equal, the parameter is the one named after the index of the loop, or
-    /// else the first.
+    /// parameter for that size. A large literal that is slightly less than a size becomes the
+    /// parameter minus a constant, so that loops that leave out margins, as in a stencil, share
+    /// code for all sizes. If several sizes are equal, the parameter is the one named after the
+    /// index of the loop, or else the first.
     fn bound(&mut self, index: Index, e: &Expr) -> TreeTerm {
         let Expr::Literal(Scalar::I64(n)) = e else { return self.term(e) };
         let margin = |p: &ParamSource| match *p {

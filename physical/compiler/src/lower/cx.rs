@@ -23,9 +23,9 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Number of emitted statements beyond which a loop is not copied further once it occurs more than
-/// once in the code. The limit keeps the rest of a long function compact, even if the cases of many
-/// accesses would multiply.
+/// Limit on the number of emitted statements. Beyond this limit, a loop that already occurs several
+/// times in the code is not copied again. Without the limit, a long function could become much
+/// longer, because each access may split a loop into cases, and the numbers of cases multiply.
 const LONG_FUNCTION: usize = 1500;
 
 /// The function under construction and the facts that are proved where code is being emitted.
@@ -57,16 +57,17 @@ pub(crate) struct Cx<'p> {
     /// Approximate number of statements emitted, including those of dropped blocks.
     emitted: usize,
     out: Vec<Stmt>,
-    /// The bounds of the chunk, until the lowering of the loop that the chunk cuts.
+    /// The bounds of the chunk, until the loop that the chunk cuts takes them.
     chunk: Option<(Local, Local)>,
     /// The end of the loop that the chunk cuts, once that loop is lowered.
     chunk_end: Option<Expr>,
-    /// The average number of entries in lists, by level, if rounds of intersections must be
-    /// independent.
+    /// The average lengths of the lists of inputs, by tensor and level, if the function is lowered
+    /// for grids; otherwise `None`. In grids, the rounds of an intersection must not depend on each
+    /// other.
     pub(crate) lengths: Option<&'p MeanLengths>,
-    /// The sizes of storage modes, each with its parameter; without 0 and 1.
+    /// The sizes of storage modes other than 0 and 1, each with its parameter.
     pub(crate) sizes: Vec<(i64, Expr)>,
-    /// The subscripts that are checked.
+    /// The subscripts that are checked at run time.
     pub(crate) checks: Vec<BoundsCheck>,
     /// The record of a failed check: a buffer, and the element that receives the number of the
     /// check. The coordinate follows in the next element.
@@ -125,7 +126,7 @@ impl<'p> Cx<'p> {
     }
 
     /// Appends a loop along the entries of steppers, unrolled as often as the program requests for
-    /// the index. No loop is unrolled if the rounds of intersections must be independent.
+    /// the index. No loop is unrolled in a function for grids.
     pub(crate) fn push_steps(&mut self, index: Option<Index>, cond: Expr, body: Vec<Stmt>) {
         let copies = match index.and_then(|index| self.rounds.get(&index)) {
             Some(Rounds::Unrolled(copies)) if self.lengths.is_none() => *copies,
@@ -255,7 +256,8 @@ impl<'p> Cx<'p> {
         body
     }
 
-    /// Emits one of `parts` pieces of code that each contain the current statement.
+    /// Calls `emit` for one of several pieces of code that all contain the current statement;
+    /// `parts` is the number of these pieces.
     pub(crate) fn with_copies(&mut self, parts: u32, emit: impl FnOnce(&mut Self)) {
         let outer = self.copies;
         self.copies = outer.saturating_mul(parts.max(1));
@@ -263,13 +265,13 @@ impl<'p> Cx<'p> {
         self.copies = outer;
     }
 
-    /// Returns whether a loop with this body must not be copied further. Copies of the loop copy
-    /// the loops in its body, too.
+    /// Returns whether a loop with this body must not be copied further. A copy of the loop also
+    /// copies the loops in its body.
     pub(crate) fn is_copy_limited(&self, body: &Tree) -> bool {
         self.is_limited_after(1, body)
     }
 
-    /// Returns whether a loop with this body must not be copied further once it has been cut into
+    /// Returns whether a loop with this body must not be copied further after it has been cut into
     /// this many parts.
     pub(crate) fn is_limited_after(&self, parts: u32, body: &Tree) -> bool {
         let copies = self.copies.saturating_mul(parts);

@@ -60,9 +60,9 @@ impl Draft {
         Draft { expected_steps, ..self }
     }
 
-    /// Sets the lengths of the lists of inputs. Grids then fold along lists in a matching number of
-    /// lanes, and cut long lists; floats are then added in an order that depends on the lengths.
-    /// Without this call, the order is the same on all machines.
+    /// Sets the lengths of the lists of inputs. Grids then choose the numbers of lanes of folds
+    /// along lists by these lengths, and cut long lists; floats are then added in an order that
+    /// depends on the lengths. Without this call, the order is the same on all machines.
     #[must_use]
     pub fn with_lists(self, lists: ListLengths) -> Draft {
         Draft { lists: Some(Arc::new(lists)), ..self }

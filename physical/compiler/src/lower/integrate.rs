@@ -40,8 +40,8 @@ pub(crate) struct IntegratedBody {
 }
 
 /// Returns the body to be run once in place of the loop. Returns `None` if [`repeat_writes`] does,
-/// or if the rounds differ by more than coordinates of pairs that all ascend or all descend. The
-/// caller ensures that the extent is not empty.
+/// or if the rounds differ in anything except the coordinates of (value, coordinate) pairs. These
+/// coordinates must all ascend or all descend. The caller ensures that the extent is not empty.
 pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<IntegratedBody> {
     let (mut round, mut without_pairs) = (None, None);
     if let Some(index) = nest.extent.index {
@@ -66,8 +66,8 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<Integrate
 /// four cases: a write cannot be repeated, writes of one tensor cannot be repeated separately, a
 /// round reads a value that an earlier round wrote, or the body has a `while` or a swap. The body
 /// must not depend on the index, except in the coordinates of pairs. Three sorts of writes stay as
-/// they are: `excluded` writes, writes to tensors that the body declares, and writes whose
-/// repetition changes nothing.
+/// they are: writes for which `excluded` is true, writes to tensors that the body declares, and
+/// writes whose repetition changes nothing.
 pub(crate) fn repeat_writes(
     cx: &mut Cx<'_>,
     nest: &LoopletNest,
@@ -146,7 +146,7 @@ fn has_interference(cx: &Cx<'_>, nest: &LoopletNest, body: &Tree, excluded: &dyn
         })
 }
 
-/// Returns whether repeating the write does not change its result.
+/// Returns whether the write has the same result, however often it is repeated.
 pub(crate) fn is_repeat_invariant(cx: &Cx<'_>, a: &Assign) -> bool {
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
     match &a.write {

@@ -28,7 +28,8 @@ impl ListLengths {
         ListLengths(lengths.collect())
     }
 
-    /// Assumes `entries` entries for each fiber of every level of the inputs.
+    /// Returns the lengths for inputs in which the fibers of every level have `entries` entries on
+    /// average.
     #[cfg(any(test, feature = "testing"))]
     pub fn all(program: &Program, entries: f64) -> ListLengths {
         let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);

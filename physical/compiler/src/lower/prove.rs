@@ -42,8 +42,8 @@ impl Prover {
         self.facts.truncate(scope.facts);
     }
 
-    /// Adds the fact `a <= b`. A `max` on the left and a `min` on the right are split; a fact about
-    /// an expression that reads memory is ignored.
+    /// Adds the fact `a <= b`. If `a` is a `max`, or else if `b` is a `min`, adds a fact for each
+    /// argument. Ignores a fact about an expression that reads memory.
     pub(crate) fn assume_le(&mut self, a: &Expr, b: &Expr) {
         if let Expr::Binary(BinaryOp::Max, x, y) = a {
             self.assume_le(x, b);
@@ -57,7 +57,7 @@ impl Prover {
         }
     }
 
-    /// Adds the comparisons by `<` and `<=` in a conjunction, which compare `i64`, as facts.
+    /// Adds as facts the comparisons of `i64` by `<` and `<=` that are parts of a conjunction.
     pub(crate) fn assume(&mut self, cond: &Expr) {
         match cond {
             Expr::Binary(BinaryOp::And, a, b) => {

@@ -31,8 +31,8 @@ impl Cx<'_> {
                 (_, target) => target,
             },
             Expr::Binary(BinaryOp::Shr, x, by) => {
-                // Every type has at least 8 bits, so these counts are less than the width of the
-                // type.
+                // Every type has at least 8 bits, so a shift amount from 0 to 7 is less than the
+                // width of the type.
                 let by = integer_constant(by).filter(|by| (0..8).contains(by))?;
                 let range = self.range(x)?;
                 Some(range.start() >> by..=range.end() >> by)

@@ -42,7 +42,7 @@ pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Loca
 pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above: &dyn Fn(Expr) -> Expr) {
     let step = cx.new_local("step", Prim::I64);
     let leap = cx.block(|cx| {
-        // During the search, the element at `r` is above.
+        // During the search, `above` is true for the element at `r`.
         cx.assign(r, plus(&local(r), -1));
         cx.assign(step, int(1));
         let before = super::build::sub(&local(r), &local(step));

@@ -16,19 +16,19 @@ use redpoll_logic::op::{Body, Builtin, Op, Simplification};
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::rc::Rc;
 
-/// Simplifies the loop body under the cursors of its accesses; the result is empty if the body has
+/// Simplifies the loop body, given the cursors of its accesses; the result is empty if the body has
 /// no visible effect.
 pub(crate) fn simplify(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Tree {
     simplify_with_fills(cx, state, tree, true)
 }
 
-/// Returns whether a loop body has no visible effect other than to set elements to their fill
-/// values, in outputs whose memory is not filled in advance (`TensorCode::fully_set`).
+/// Returns whether a loop body has no visible effect, except that it may assign fill values to
+/// outputs whose memory is not filled in advance (`TensorCode::fully_set`).
 pub(crate) fn only_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> bool {
     simplify_with_fills(cx, state, tree, false).is_empty()
 }
 
-/// Simplifies like [`simplify`]; `fills` says whether assignments of fill values are kept, in
+/// Simplifies like [`simplify`]; `fills` says whether to keep the assignments of fill values to
 /// outputs whose memory is not filled in advance.
 fn simplify_with_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree, fills: bool) -> Tree {
     let mut simplified = body(&mut SimplifyPass { cx, state, fills, constants: Constants::default() }, tree);
@@ -75,7 +75,7 @@ const MAX_OPEN_ARGUMENTS: usize = 10;
 struct SimplifyPass<'a, 'p> {
     cx: &'a Cx<'p>,
     state: &'a LoweringState,
-    /// True if assignments of fill values are kept, in outputs whose memory is not filled in
+    /// True to keep the assignments of fill values to outputs whose memory is not filled in
     /// advance.
     fills: bool,
     /// The tensors whose elements all have one known value at this point.
@@ -239,7 +239,7 @@ fn is_zero(value: &Scalar) -> bool {
     value.to_f64() == Some(0.0)
 }
 
-/// Simplifies a term under the cursors of its accesses.
+/// Simplifies a term, given the cursors of its accesses.
 fn term(pass: &SimplifyPass<'_, '_>, t: &TreeTerm) -> TreeTerm {
     match t {
         TreeTerm::Access(id) => {

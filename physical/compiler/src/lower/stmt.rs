@@ -314,7 +314,7 @@ fn read(cx: &mut Cx<'_>, state: &LoweringState, id: AccessId) -> LoweredValue {
     let literal = |scalar: &Scalar| -> Vec<Stmt> { assign(LoweredValue::constant(scalar).parts) };
     cx.extend(literal(&cx.program.tensors[tensor.index()].ty.fill));
     cx.push_if(fiber.present.unwrap_or_else(|| truth(true)), assign(stored.parts), Vec::new());
-    // The first replacement that applies counts, so it is assigned last.
+    // The first replacement that applies takes precedence, so it is assigned last.
     for replacement in fiber.replacements.iter().rev() {
         cx.push_if(not(&replacement.in_bounds), literal(&replacement.value), Vec::new());
     }

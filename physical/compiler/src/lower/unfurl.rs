@@ -28,8 +28,8 @@ const MAX_MASKS: usize = 3;
 /// this bound do not overflow.
 const MAX_COMPARISON_OPERAND: i64 = 1 << 60;
 
-/// Limit on the stride of a subscript: with larger strides coordinates are looked up, since sums
-/// might overflow.
+/// Limit on the stride of a subscript. If the stride is larger, each coordinate is looked up, since
+/// sums might overflow.
 const MAX_SCALE: u64 = 1 << 40;
 
 /// `scale * index + offset`, where the offset is computed before the loop.
@@ -273,8 +273,8 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: &mut L
     }
 }
 
-/// Returns the effect of an access out of the bounds of a level; `None` if it is proved to be in
-/// bounds.
+/// Returns the effect of an access out of the bounds of a level; `None` if the access is proved to
+/// be in bounds.
 fn out_of_bounds_effect(
     cx: &Cx<'_>,
     acc: &AccessState,

@@ -35,8 +35,8 @@ pub(crate) enum GuardUse {
 /// An accumulator of a loop, with its type.
 type Part = (Local, Prim);
 
-/// Emits a loop over `body` by `emit`: twice if the loop only folds and some guard can be left out
-/// in the first copy, otherwise once.
+/// Calls `emit` to emit a loop with this body. Emits the loop twice if the loop only folds and some
+/// guard can be left out in the first copy, otherwise once.
 pub(crate) fn lower_twice<'p>(cx: &mut Cx<'p>, state: &LoweringState, body: &Tree, emit: impl Fn(&mut Cx<'p>)) {
     let can_omit = cx.mode == FloatMode::Relaxed && cx.guard_use == GuardUse::Guarded && cx.lengths.is_none();
     let parts = if can_omit && !cx.is_copy_limited(body) { accumulators(cx, state, body) } else { None };

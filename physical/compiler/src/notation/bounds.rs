@@ -325,8 +325,9 @@ impl BoundsPass<'_> {
         }
     }
 
-    /// Returns the least and the greatest value of a tensor, if they are known. A kernel rejects an
-    /// input with the bounds of blocks if a value is not in this range.
+    /// Returns the least and the greatest value of a tensor, if they are known. The range of an
+    /// input that holds the bounds of blocks follows from the program; a kernel rejects such an
+    /// input if it has other values.
     fn range(&self, tensor: TensorId) -> Option<(i64, i64)> {
         self.program.block_input_range(tensor).or_else(|| (self.ranges)(tensor))
     }

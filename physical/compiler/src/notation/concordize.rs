@@ -164,8 +164,8 @@ impl Concordizer {
         Access { subscripts, ..a }
     }
 
-    /// Returns the outermost of the enclosing loops that lies inside of the binders of all atoms in
-    /// the subscripts and follows the declaration of the tensor; `None` if there is no such loop.
+    /// Returns the outermost enclosing loop that lies inside of the binders of all atoms in the
+    /// subscripts and begins after the declaration of the tensor; `None` if there is no such loop.
     fn outermost_loop(&self, tensor: TensorId, forms: &[Linear]) -> Option<Index> {
         let atoms = forms.iter().flat_map(|form| form.terms.iter().map(|(atom, _)| self.depth[atom]));
         let outside = atoms.chain(self.declared.get(&tensor).copied()).max().unwrap_or_default();

@@ -91,17 +91,18 @@ pub struct RoundCoordinates {
 }
 
 impl RoundCoordinates {
-    /// Maximum of the factor and of the absolute constant, so that the coordinates of the round
-    /// [`RoundCoordinates::max_round`] are beyond all coordinates of tensors with dimensions up to
-    /// `2^61`.
+    /// Limit on the factor and on the absolute value of the constant, so that the coordinates of
+    /// the round [`RoundCoordinates::max_round`] are beyond all coordinates of tensors with
+    /// dimensions up to `2^61`.
     const MAX: i64 = 1 << 31;
 
     /// The coordinates if each round `i` writes only the coordinate `i`.
     pub const ROUND: RoundCoordinates = RoundCoordinates { factor: 1, constant: 0 };
 
     /// Returns the coordinates of rounds that write `width` coordinates from
-    /// `factor * round + constant` on; `None` if rounds are not ascending and disjoint, or if the
-    /// factor or the absolute constant exceeds [`RoundCoordinates::MAX`].
+    /// `factor * round + constant` on; `None` if the coordinates of the rounds are not ascending
+    /// and disjoint, or if the factor or the absolute value of the constant exceeds
+    /// [`RoundCoordinates::MAX`].
     fn of_span(CoordinateSpan { factor, constant, width }: CoordinateSpan) -> Option<RoundCoordinates> {
         let fits = (1..=RoundCoordinates::MAX).contains(&factor) && width <= factor;
         let offsets = -RoundCoordinates::MAX..=RoundCoordinates::MAX;
@@ -146,9 +147,9 @@ pub enum Obstacle {
     /// operator that can be regrouped by chunks.
     NotFolded(String),
     /// This output is appended to, and its outermost coordinate has neither of two forms. One form
-    /// is the index of the loop, possibly times a positive factor plus a constant. The other form
-    /// is for a loop over blocks of a constant number of rounds: the index of the loop over the
-    /// rounds of one block.
+    /// is the index of the loop, possibly multiplied by a positive factor, plus a constant. The
+    /// other form is for a loop over blocks of a constant number of rounds: the index of the loop
+    /// over the rounds of one block.
     Appended(String),
     /// This output is appended to, and arrays of its format cannot be concatenated.
     NotConcatenated(String),
@@ -425,9 +426,9 @@ impl<'a> BodyAccesses<'a> {
     }
 
     /// Returns the range of a subscript in a round of the loop of `index`. Returns `None` if the
-    /// subscript is not linear or does not depend on that loop. Also returns `None` for dependence
-    /// on variables, on several inner loops, on an inner loop without a constant maximum of rounds,
-    /// or on an inner loop of several rounds by a stride other than 1.
+    /// subscript is not linear or does not depend on that loop. Also returns `None` if the
+    /// subscript depends on variables, on several inner loops, on an inner loop without a constant
+    /// maximum of rounds, or on an inner loop of several rounds by a stride other than 1.
     fn span(&self, at: &Expr, index: Index) -> Option<CoordinateSpan> {
         let form = Linear::of(at)?;
         let inner = form.terms.iter().find(|(atom, _)| *atom != Atom::Index(index)).copied();
@@ -494,8 +495,9 @@ fn outermost_loop(body: &Stmt) -> Result<(Index, (&Expr, &Expr), &Stmt), Obstacl
     }
 }
 
-/// Returns a local that is declared outside of the outermost loop, and either is assigned, thawed
-/// or swapped in the loop, or has levels, whose arrays each chunk would write.
+/// Returns a local that is declared outside of the outermost loop and whose contents rounds may
+/// share: the loop assigns, thaws or swaps the local, or the local has levels, whose arrays each
+/// chunk would write.
 fn carried_local(program: &Program) -> Option<TensorId> {
     fn around(stmt: &Stmt, found: &mut Vec<TensorId>) {
         match stmt {

@@ -7,17 +7,17 @@
 //! - An access whose subscript is `i`, `i + c` or `c - i` implies that the loop of `i` runs over
 //!   exactly the coordinates for which the subscript is in bounds. All such accesses of a loop
 //!   without extent must agree. A read with an `outside`, a value for coordinates out of bounds,
-//!   implies no extent. Accesses under a condition inside the loop count only if there are no other
-//!   accesses.
+//!   implies no extent. Accesses under a condition inside the loop are used only if there are no
+//!   other accesses.
 //! - For a mode that is stored in blocks or by diagonals, the subscripts of its storage modes
 //!   together determine the coordinate of the mode: `i / b` and `i % b` determine `i`, and so do
 //!   the diagonal `i - j + n - 1` and `j`.
 //! - A loop is an error if it has no extent and no access implies one.
 //! - The size of an open dimension is one more than the largest coordinate that linear subscripts
 //!   write in its mode.
-//! - A loop over `i` with constant bounds is an error if the subscript `i`, `i + c` or `c - i` of
-//!   an access is out of bounds in some round, unless the access has an `outside` or is under a
-//!   condition inside the loop.
+//! - A loop over `i` with constant bounds is an error if an access with the subscript `i`, `i + c`
+//!   or `c - i` is out of bounds in some round. Exceptions are accesses with an `outside`, and
+//!   accesses under a condition inside the loop.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;

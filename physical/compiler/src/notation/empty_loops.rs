@@ -10,9 +10,9 @@ use super::order::max_rounds;
 use super::visit::infallible;
 use super::{Expr, Program, Stmt};
 
-/// Removes loops that provably have no rounds. A `while` whose condition only such loops can change
-/// keeps them: the rule on conditions holds after the pass, and the loops are polled for
-/// cancellation if the `while` never ends.
+/// Removes loops that provably have no rounds. Loops without rounds stay in the body of a `while`
+/// if the body would otherwise write no scalar of the condition. So the rule **while** of the
+/// module `verify` holds after the pass, too.
 pub fn drop_empty_loops(program: Program) -> Program {
     let body = drop_in(program.body);
     Program { body, ..program }

@@ -160,12 +160,13 @@ pub enum Transformation {
 
 /// Transformations of the loops of a query or program, stated apart from the computation.
 ///
-/// The text form names the query, unless the query computes the only result:
-/// `C: split(i, io, ii, 32) parallel(io)`.
-/// A transformation is written as a call, or as in the text of a program: `(parallel io)`.
+/// The text form begins with the name of the query: `C: split(i, io, ii, 32) parallel(io)`. The
+/// name may be left out if the plan has a single result, which this query computes. A
+/// transformation is written as a call, or as in the text of a program: `(parallel io)`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Schedule {
-    /// An output of the query; `None` for the query that computes the only result.
+    /// An output of the query; `None` for the query that computes the result of a plan with a
+    /// single result.
     pub query: Option<Alias>,
     /// The transformations, in order.
     pub transformations: Vec<Transformation>,

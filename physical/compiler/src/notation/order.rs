@@ -266,10 +266,10 @@ fn upper_bounds(expr: &Expr) -> Vec<Linear> {
     }
 }
 
-/// Returns the number of innermost `loops` that only select the block of stored entries, or the
-/// part of a block, that a loop inside of them iterates over. Together, all these loops iterate
-/// over the rounds of several blocks in order. The loops over blocks come first, then the loops
-/// over parts of a block. Returns 0 if the order is not proved.
+/// Returns the number of innermost loops among `loops` that only select the block of stored
+/// entries, or the part of a block, that another loop inside of them iterates over. Together with
+/// that loop, they iterate over the rounds of several blocks in order. The loops over blocks come
+/// first, then the loops over parts of a block. Returns 0 if the order is not proved.
 fn loops_over_blocks(block: &StoredBlock<'_>, loops: &[RepeatedLoop], binders: &[EnclosingBinder<'_>]) -> usize {
     let step = |form: &Linear, l: &RepeatedLoop| form.coefficient(Atom::Index(l.index));
     let is_fiber = |l: &RepeatedLoop| block.fiber.iter().any(|s| s.at.atoms().contains(&Atom::Index(l.index)));

@@ -51,7 +51,7 @@ fn check_in(program: &Program, modes: &[FloatMode]) -> Result<(), Error> {
 
 struct PatternVerifier<'a> {
     program: &'a Program,
-    /// The modes in one of which each write must keep the fill value.
+    /// The float modes; each write must keep the fill value in at least one of them.
     modes: &'a [FloatMode],
     /// The values of variables, and of indices of loops of one round.
     values: HashMap<Atom, &'a Expr>,
@@ -129,7 +129,7 @@ impl<'a> PatternVerifier<'a> {
                 let dtypes = args.iter().map(|a| dtype_of(self.program, a).ok()).collect::<Option<Vec<_>>>()?;
                 let signature = op.signature(&dtypes).ok()?;
                 let values: Vec<Option<Scalar>> = args.iter().map(|a| self.value_at_fill(a, (lhs, of), mode)).collect();
-                // A result that IEEE 754 determines holds in both modes.
+                // A result that is constant by IEEE 754 is the result in both modes.
                 let result = |mode| op.constant_result(&signature, &values, mode);
                 result(mode).or_else(|| result(FloatMode::StrictIeee))
             }

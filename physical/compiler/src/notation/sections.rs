@@ -5,8 +5,8 @@
 //! of a round are equivalent to the round if each stored entry contributes to the outputs
 //! independently. Entries contribute independently if each output has separate elements for each
 //! stored entry, or is folded from all chunks anyway, or is folded from the sections of a round.
-//! This analysis does not decide whether entries that are not stored contribute nothing. Lowered
-//! code proves this if it has a loop from one stored entry to the next.
+//! This analysis does not examine coordinates that are not stored. They contribute nothing if the
+//! lowered code has a loop from one stored entry to the next.
 
 use super::cut::{Cut, Join, fold_operator, is_dense};
 use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Write};

@@ -19,9 +19,9 @@
 //!   freeze, and read only when frozen; so an assignment never reads and writes one tensor. A loop,
 //!   `if` or `while` restores the state of every tensor of the outer scope; the life of a tensor
 //!   that is declared inside a body ends with the body. (`let`, `where` and blocks open no scope.)
-//!   If the body of a loop swaps an outer tensor with a level that is not dense, or changes its
-//!   state, the index of the loop occurs in no subscript of that tensor. (A fiber is looked up
-//!   where the loop over the fiber begins.)
+//!   If an outer tensor has a level that is not dense, and the body of a loop swaps the tensor or
+//!   changes its state, the index of the loop occurs in no subscript of that tensor. (A fiber is
+//!   looked up where the loop over the fiber begins.)
 //! - **swap**: two locals of one type, both frozen (rule **lifecycle**), exchange their contents;
 //!   scalars are bound by `let` instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
@@ -30,11 +30,11 @@
 //!   leaf without values, which stores only `true`. In the normal form, a pattern leaf is written
 //!   by `init`, by folds that agree with `or`, and by `=` with the literal `true`, because a write
 //!   cannot remove a stored entry.
-//! - **init**: no entry is provably written twice by `Write::Init` after the declaration. The index
-//!   of every loop since the declaration that provably has at least two rounds occurs in a
-//!   subscript, unless there is a condition between the loop and the write. (An index may occur
-//!   through a variable, or through the extent of a loop whose index occurs.) No two such writes of
-//!   one tensor in one block have equal subscripts.
+//! - **init**: no entry is provably written twice by `Write::Init` after the declaration. Every
+//!   loop after the declaration that provably has at least two rounds has its index in a subscript,
+//!   unless there is a condition between the loop and the write. (An index may occur through a
+//!   variable, or through the extent of a loop whose index occurs.) No two such writes of one
+//!   tensor in one block have equal subscripts.
 //! - **pattern**: an output with the pattern of an input has the shape and the levels of the input.
 //!   There is at least one level, no level stores runs, and the leaf of the output has values. The
 //!   output is not read, thawed or overwritten. Where the input has its fill value, a write at the
@@ -299,7 +299,8 @@ impl<'a> ProgramVerifier<'a> {
 
     /// Checks the outer tensors with a level that is not dense. If the body of a loop accesses such
     /// a tensor by the index of the loop, the body must neither swap the tensor nor change its
-    /// state, because a fiber of the level is looked up where the loop over the fiber begins.
+    /// state. The reason is that a fiber of the level is looked up where the loop over the fiber
+    /// begins.
     fn check_state_changes(&self, index: Index, body: &Stmt) -> Result<(), Error> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {

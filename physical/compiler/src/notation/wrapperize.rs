@@ -10,9 +10,9 @@
 //! `let` stands where the last atom of the part is bound, so that the part is evaluated as early as
 //! possible.
 //!
-//! A part stays at its statement, in a `let` right around the statement, if one of its reads is not
-//! of an input, if a read without an `outside` is not provably in bounds, or if the part uses
-//! another part that stays. Where the pass finds a part again in the scope of its `let`, the
+//! A part stays at its statement, in a `let` right around the statement, in three cases: one of its
+//! reads is not of an input, a read without an `outside` is not provably in bounds, or the part
+//! uses another part that stays. Where the pass finds a part again in the scope of its `let`, the
 //! variable replaces the part. A call is replaced in any expression. A read is replaced only if its
 //! `let` has moved outwards, and only where the read is a part of a subscript. So a call that one
 //! statement has both in a subscript and elsewhere is evaluated once, and each nested gather adds
@@ -53,8 +53,8 @@ struct Wrapperizer {
     bounds: HashMap<Index, (i64, i64)>,
     /// Variables of the program whose values are linear forms.
     forms: HashMap<Var, Linear>,
-    /// Subexpressions that may be evaluated anywhere in the scope of their atoms, with their
-    /// variables.
+    /// Subexpressions that may be evaluated anywhere in the scope of their atoms, each with the
+    /// variable that is bound to its value.
     shared: Vec<(Expr, Var)>,
     /// Bindings that move outwards to the binders of their atoms, each after the bindings that it
     /// uses.

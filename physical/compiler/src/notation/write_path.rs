@@ -64,8 +64,8 @@ impl WritePath {
     /// ```text
     /// earlier: a r + b,  0 <= b <= reach        later: a r + distance
     /// ```
-    /// They ascend if `reach < distance`, and `a r` plus a last digit from 0 to `distance` is an
-    /// ascending mixed radix: all coordinates of one round `r` are below those of the next round.
+    /// These coordinates ascend if `reach < distance`, and if `a r` plus any number from 0 to
+    /// `distance` is below all such sums of the next rounds `r`.
     pub(super) fn is_before(&self, later: &WritePath) -> bool {
         let common = self.loops.iter().zip(&later.loops).take_while(|(a, b)| a == b).count();
         let indices = |path: &WritePath| -> Vec<Index> {

@@ -22,8 +22,8 @@ impl Cuda {
         match *self {}
     }
 
-    /// Returns the number of bytes of the arrays of tensors that are not in the memory of this
-    /// device.
+    /// Returns the total number of bytes of those arrays of the tensors that are not in the memory
+    /// of this device.
     pub fn missing_bytes(&self, _: &[&Tensor]) -> u64 {
         match *self {}
     }

@@ -33,8 +33,9 @@ const MEMORY_FRACTION: (usize, usize) = (3, 4);
 /// The kernel that stitches arrays, and its name.
 const STITCH: &str = include_str!("stitch.cu");
 const STITCH_ENTRY: &str = "redpoll_stitch";
-/// Sleep between two checks of a launch. The first checks only yield, until the nominal wait, which
-/// begins with [`FIRST_WAIT`], has grown to this duration.
+/// Duration of the sleep between two checks whether a launch has ended. The first checks only yield
+/// the thread. The nominal wait begins with [`FIRST_WAIT`] and grows with each check; once it has
+/// reached this duration, the thread sleeps.
 const SLEEP: Duration = Duration::from_micros(100);
 /// The initial nominal wait for a launch; the wait grows by an eighth with each check.
 const FIRST_WAIT: Duration = Duration::from_nanos(100);
@@ -70,8 +71,8 @@ impl Cuda {
         self.pool.set_poison(enabled);
     }
 
-    /// Returns the number of bytes of the arrays of tensors that are not in the memory of this
-    /// device.
+    /// Returns the total number of bytes of those arrays of the tensors that are not in the memory
+    /// of this device.
     pub fn missing_bytes(&self, tensors: &[&Tensor]) -> u64 {
         let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());
         let is_resident = |array: &&Array| match array.device_bytes() {

@@ -184,8 +184,8 @@ fn is_swapped(body: &[SerialStmt], k: usize) -> bool {
     body.iter().any(|s| s.any(&mut |s| matches!(s, SerialStmt::Swap(a, b) if is(a) || is(b))))
 }
 
-/// Returns the text that starts each growing window of a team in the memory of the team's block. A
-/// window has room for its share of elements there.
+/// Returns the text that places the beginning of each growing window of a team in the memory of the
+/// team's block, where the window has room for its share of elements.
 fn window_beginnings(grid: &Grid, uses: &TableUses) -> String {
     let mut out = String::new();
     for (k, decl) in grid.function.buffers.iter().enumerate() {

@@ -28,7 +28,7 @@ pub(crate) trait DeviceInterface: Send + Sync {
     /// Returns the number of the device.
     fn ordinal(&self) -> u32;
 
-    /// Allocates `bytes` bytes, at least 1, which are uninitialized.
+    /// Allocates `bytes` uninitialized bytes; `bytes` must be at least 1.
     fn allocate(&self, bytes: usize) -> Result<Box<dyn DeviceBlock>, DeviceFailure>;
 
     /// Copies bytes from the host to an address.
@@ -40,19 +40,20 @@ pub(crate) trait DeviceInterface: Send + Sync {
     /// Copies `bytes` bytes from one address to another; the ranges do not overlap.
     fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceFailure>;
 
-    /// Sets `bytes` bytes, the first of which is at an address, to the value `byte`.
+    /// Sets the `bytes` bytes that begin at address `at` to the value `byte`.
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), DeviceFailure>;
 
-    /// Runs the kernel of `stitch.cu`, which moves elements as its table of `moves` entries
-    /// prescribes, and waits for its end.
+    /// Runs the kernel of `stitch.cu` with the argument `stitch`, and waits until the kernel ends.
+    /// The argument refers to a table of moves, each of which copies elements; `moves` is the
+    /// number of moves.
     fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), DeviceFailure>;
 }
 
 /// A compiled kernel of a device.
 pub(crate) trait DeviceKernel: Send + Sync {
-    /// Runs the kernel on at least as many teams as `shape` has, and waits for its end. Once
-    /// `cancelled` returns `true`, the cancellation word of the argument is set. Returns the time
-    /// between two events of the device, recorded before and after the kernel.
+    /// Runs the kernel on at least as many teams as `shape` has, and waits until the kernel ends.
+    /// Once `cancelled` returns `true`, the cancellation word of the argument is set. Returns the
+    /// time between two events of the device, recorded before and after the kernel.
     fn launch(
         &self,
         argument: &Argument,

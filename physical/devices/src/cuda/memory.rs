@@ -1,9 +1,9 @@
 //! Device memory under a limit: arrays of inputs, which are uploaded once, and results of kernels.
 //!
-//! Unless it is evicted, the copy of an input stays on the device until the first upload after the
-//! host has dropped the array, and a result stays as long as its tensor lives. If an allocation
-//! does not fit, the least recently used entries are evicted: copies of inputs are dropped, and
-//! results are fetched to the host. Memory that a launch uses is freed only after the launch.
+//! Unless evicted, the copy of an input stays on the device until the first upload after the host
+//! has dropped the array, and a result stays as long as its tensor lives. If an allocation does not
+//! fit, the least recently used entries are evicted: copies of inputs are dropped, and results are
+//! fetched to the host. Memory that a launch uses is freed only after the launch.
 
 use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface};
 use crate::Error;

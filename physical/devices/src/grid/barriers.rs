@@ -94,10 +94,10 @@ struct LoopStep {
     body: Vec<Step>,
     /// The accesses of the condition that a `while` evaluates after each round; empty for a `for`.
     cond: Pending,
-    /// The accesses that may be pending at a `break`: all of the body, since the `break` may stand
-    /// anywhere. Empty if there is no `break`.
+    /// The accesses that may be pending at a `break`: all accesses in the body, since the `break`
+    /// may stand anywhere. Empty if there is no `break`.
     at_break: Pending,
-    /// Whether a barrier goes to the end of the body.
+    /// True if a barrier goes to the end of the body.
     barrier: bool,
     solution: Option<LoopSolution>,
 }

@@ -17,8 +17,8 @@ pub const WARP: u32 = 32;
 pub const MAX_TEAM_LANES: u32 = 256;
 
 /// Maps a verified function to a grid whose teams have as many lanes as the function can use. This
-/// number is the maximum over the function's folds and walks: at least a warp if other loops are
-/// spread, and at least one.
+/// number is the maximum of the numbers of lanes of the function's folds and walks, but at least
+/// the size of a warp if other loops are spread, and at least one.
 pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid {
     let grid = map_to(function, spaces, WARP, walks);
     let mut lanes = 1;
@@ -163,9 +163,9 @@ impl Mapping<'_> {
     }
 
     /// Maps a `for`. The loop is spread if its rounds are independent and no statement in it uses
-    /// the lanes, so that the innermost such loop is spread, and adjacent lanes take adjacent
-    /// rounds. A loop that an interchange has made outermost is spread whatever is in it, if its
-    /// rounds are independent.
+    /// the lanes. So the innermost such loop is spread, and adjacent lanes take adjacent rounds. A
+    /// loop that an interchange has made outermost is spread whatever is in it, if its rounds are
+    /// independent.
     fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[SerialStmt], nesting: Nesting) -> Stmt {
         let inside = self.block(body, nesting.of_body());
         let (lo, hi) = (lo.clone(), hi.clone());

@@ -29,8 +29,8 @@ pub struct GridPlan {
 /// The number of lanes of a team.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TeamSize {
-    /// The maximum number of lanes of the folds and walks of the function: at least a warp if other
-    /// loops are spread, and at least one.
+    /// The maximum of the numbers of lanes of the function's folds and walks, but at least the size
+    /// of a warp if other loops are spread, and at least one.
     #[default]
     Automatic,
     /// A given number, a power of two up to 256.

@@ -53,7 +53,7 @@ pub(super) fn coordinates_of(list_coordinates: &[(Local, Buffer)], var: Local) -
     list_coordinates.iter().find(|(walk, _)| *walk == var).map(|(_, array)| *array)
 }
 
-/// Turns the walks by the cursors in `walks` into `for` loops where lanes can share the rounds.
+/// Turns the walks whose cursors are in `walks` into `for` loops, if lanes can share the rounds.
 /// Returns the function, and the entries of `walks` that are variables of `for` loops.
 pub(super) fn walks_to_loops(mut f: Function, mut walks: Walks) -> (Function, Walks) {
     let mut total_reads = count_reads(&f, &f.body);

@@ -198,9 +198,9 @@ impl SectionCutter<'_> {
             && is_independent()
     }
 
-    /// Returns whether a local starts from an element or the fill value of an output, the rounds
-    /// only fold into the local, by one operator, and the only other read of the local stores it
-    /// after the rounds.
+    /// Returns whether a local is an accumulator: the local starts from an element or the fill
+    /// value of an output, the rounds only fold into the local, by one operator, and the only other
+    /// read of the local stores it after the rounds.
     fn is_accumulator(&self, acc: Local, before: &[Stmt], rounds: &[Stmt], after: &[Stmt]) -> bool {
         let assignments: Vec<&Stmt> = before.iter().filter(|s| matches!(s, Stmt::Assign(l, _) if *l == acc)).collect();
         let [Stmt::Assign(_, start)] = assignments[..] else { return false };

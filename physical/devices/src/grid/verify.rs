@@ -1,17 +1,17 @@
 //! The verifier of grids, which checks these rules and no others:
 //!
-//! 1. Converted to the statements that a single lane runs, the body of the grid is the body of its
-//!    function, which passes the verifier of Assembly.
+//! 1. The body of the grid, converted to the statements that a single lane runs, equals the body of
+//!    its function. The function passes the verifier of Assembly.
 //! 2. There are as many memory spaces as buffers, and exactly the inputs have
 //!    [`MemorySpace::Input`]. The number of lanes of a team is a power of two up to 256.
 //! 3. Outside spread loops only the first lane stores; inside spread loops each lane stores.
 //!    Measured and unused buffers are neither loaded from nor stored into.
 //! 4. The rounds of a spread loop are independent apart from its folds and appends. This rule
 //!    assumes that the coordinates in [`Grid::list_coordinates`] are unique. The bounds read
-//!    nothing that the loop stores. The loop folds from identities, and every local carried from
-//!    round to round is a fold or a counter. A spread loop contains no other spread loop, no
-//!    barrier, sort, swap or return, and no growth other than to append. The loop declares exactly
-//!    the counters at which its rounds append.
+//!    nothing that the loop stores. Each fold starts from the identity of its operator, and every
+//!    local carried from round to round is a fold or a counter. A spread loop contains no other
+//!    spread loop, no barrier, sort, swap or return, and no growth other than to append. The loop
+//!    declares exactly the counters at which its rounds append.
 //! 5. Atomic operations act on shared integers of 32 or 64 bits, by operators whose order does not
 //!    matter, and nothing else accesses these buffers.
 //! 6. Swaps exchange windows of one memory space; only windows are sorted. Windows are buffers with

@@ -1,6 +1,6 @@
 //! Kernels as grids: their launches, the memory of the launches, and the joins of their outputs.
 //!
-//! For outputs that chunks append, a first launch counts the elements, so that each chunk has a
+//! For outputs to which chunks append, a first launch counts the elements, so that each chunk has a
 //! window of the right size. Other windows that grow have an unknown size; a launch that exceeds
 //! such a window is repeated with a larger one.
 

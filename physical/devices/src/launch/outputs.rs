@@ -44,8 +44,8 @@ impl<'a> OutputAssembly<'a> {
             Join::Folded(op) if !in_place && folds_on_device => self.fold_on_device((number, id), op),
             Join::Folded(op) if !in_place => {
                 let partials = (0..chunks.len()).map(|chunk| self.chunk_output(id, chunk)).collect::<Result<_, _>>()?;
-                // Partial results of a device are sparse here, or there is only one; the host
-                // merges such partial results.
+                // If a device computed the partial results, they are sparse, or there is only one
+                // chunk. The host merges them.
                 let instant = backend::instant();
                 let backend = if grids.run.has_own_memory() { &instant } else { &grids.backend };
                 grids.merges.merge(kernel.draft(), (number, op), partials, (backend, limits))

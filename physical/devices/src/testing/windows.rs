@@ -58,8 +58,8 @@ fn swapped($n) {
   y[lo] = v
 }";
 
-/// A window that is sorted, first in the memory of its block, and outside of it after the window
-/// has outgrown its share.
+/// A window that is sorted in each round: at first in the memory of its block, and outside of that
+/// memory once the window has outgrown its share.
 pub(crate) const SORTED: &str = "\
 fn sorted($n) {
   owned w: index i64 fill 0

@@ -7,8 +7,8 @@ use redpoll_kernels::kernel::{Shares, WorkShare};
 use redpoll_kernels::run::Workers;
 use std::num::NonZero;
 
-/// Each position of a list is in exactly one chunk, and no chunk has half of all entries or more in
-/// one round.
+/// Each position of a list is in exactly one chunk. No chunk takes half of all entries or more from
+/// a single round.
 #[test]
 fn sections_have_each_stored_entry_once() {
     let workers = Workers::new(NonZero::new(2).unwrap()).without_grain();

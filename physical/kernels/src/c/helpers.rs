@@ -1,8 +1,9 @@
-//! Helper functions for operators that C lacks, or defines differently at the edges, and for
+//! Helper functions for operators that C lacks, or defines differently for edge values, and for
 //! functions of the mathematical library; types of vectors.
 //!
-//! A comment above a helper states the values of its operator at the edges, if the operator has
-//! special ones. The compiler folds the branches that constants decide.
+//! If an operator has special results for edge values, a comment above its helper states these
+//! results. If an operand is a constant, the compiler removes the branches that the constant
+//! decides.
 
 use super::elementary;
 use super::types::{c_type, greatest, least, unsigned};

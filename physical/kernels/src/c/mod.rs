@@ -7,9 +7,9 @@
 //! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after operations that
 //!   may exceed their type;
 //! - operators that C leaves undefined or defines differently (division of integers by 0 or -1,
-//!   shifts by the width or more, casts of floats to integers, minimum and maximum of floats) are
-//!   helper functions that follow the operator table; a division of integers by a constant other
-//!   than 0 and -1 needs no helper;
+//!   shifts by the width or more, casts of floats to integers, minimum and maximum of floats)
+//!   become calls of helper functions that follow the operator table; a division of integers by a
+//!   constant other than 0 and -1 needs no helper;
 //! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
 //!   written with vectors, or lane by lane;
 //! - elementary functions are computed step by step, in plain arithmetic; the other functions of

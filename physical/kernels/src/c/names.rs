@@ -88,17 +88,19 @@ pub fn rest(var: &str) -> String {
     format!("{var}__rest")
 }
 
-/// Returns the variable for the stage that a round of a loop has reached.
+/// Returns the variable for the stage of a round that may append, in CUDA: 1 plus the number of
+/// branches that the round has taken towards the append, or 0 for a lane without a round.
 pub fn stage(var: &str) -> String {
     format!("{var}__stage")
 }
 
-/// Returns the variable for the number of earlier rounds of a batch that satisfy a condition.
+/// Returns the variable for the number of rounds that append and are earlier in the batch, which
+/// has one round for each lane.
 pub fn rank(var: &str) -> String {
     format!("{var}__rank")
 }
 
-/// Returns the variable for the number of rounds of a batch that satisfy a condition.
+/// Returns the variable for the number of rounds of a batch that append.
 pub fn count(var: &str) -> String {
     format!("{var}__count")
 }

@@ -39,6 +39,6 @@ pub struct ToolchainCounters {
     pub memory: u64,
     /// Libraries found on disk.
     pub disk: u64,
-    /// Libraries found neither in memory nor on disk, which the compiler builds.
+    /// Libraries that the compiler had to build, because they were neither in memory nor on disk.
     pub compiled: u64,
 }

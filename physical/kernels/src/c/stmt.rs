@@ -51,7 +51,7 @@ pub trait StmtDialect: Sized {
     /// Writes a swap of two buffers.
     fn swap(w: &mut StmtWriter<'_, Self>, a: Buffer, b: Buffer);
 
-    /// Writes a statement that only the machine has.
+    /// Writes a statement that the machine adds to Assembly.
     fn extension(w: &mut StmtWriter<'_, Self>, stmt: &Self::Extension);
 }
 

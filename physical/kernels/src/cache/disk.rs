@@ -2,10 +2,11 @@
 //!
 //! An entry is a folder named by its key, inside the folder of the cache. The entry holds a library
 //! or a note, in a file named by the checksum of its bytes. A note is a text: the description of a
-//! C compiler, or PTX. The file appears by renaming, so a reader sees a complete file or none, even
-//! if other processes write to the cache or are killed. Concurrent compilations may leave several
-//! libraries in an entry, any of which serves. A file that does not match its checksum is removed.
-//! When the cache exceeds its limit, the least recently used entries are removed first.
+//! C compiler, or PTX. A complete file is moved into the entry by renaming, so a reader sees a
+//! complete file or none, even if other processes write to the cache or are killed. Concurrent
+//! compilations may leave several libraries in an entry, any of which serves. A file that does not
+//! match its checksum is removed. When the cache exceeds its limit, the least recently used entries
+//! are removed first.
 //!
 //! The folder may contain other files and folders, which stay untouched. The cache loads, removes
 //! and changes only entries, the files of entries, and work folders. The cache recognizes its files

@@ -243,9 +243,10 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Divides integers. Divisors on which the machine may trap, 0 and, for signed integers, -1,
-    /// are replaced by 1. Afterwards the quotients by these divisors are selected. Their remainders
-    /// are 0, like the remainder by 1.
+    /// Divides integers. The machine may trap for the divisor 0 and, if the integers are signed,
+    /// for -1, so these divisors are replaced by 1. After the division, a select replaces the
+    /// quotient for such a divisor by the defined one. The remainder needs no select: it is 0, as
+    /// for the divisor 1.
     fn divide(&mut self, op: BinaryOp, prim: Prim, a: Value, b: Value) -> Value {
         let ty = register(prim);
         let zero = self.builder.ins().iconst(ty, 0);

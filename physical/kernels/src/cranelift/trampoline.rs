@@ -1,7 +1,7 @@
 //! The trampoline, through which kernels call `grow` without a cost for the surrounding loops.
 //!
-//! A call in the platform's convention clobbers most registers. So a loop that appends would hold
-//! the values that live across the call in memory in every round, although the call is rare. The
+//! A call in the platform's convention clobbers most registers. So in every round of a loop that
+//! appends, the values that live across the call would be in memory, although the call is rare. The
 //! trampoline preserves all registers: it saves the registers that the callback may clobber, at a
 //! cost for the call only. Its convention has no result, so the status passes through the frame.
 

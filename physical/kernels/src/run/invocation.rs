@@ -15,7 +15,8 @@ use std::sync::atomic::Ordering;
 /// The size in bytes from which buffers grow by half instead of doubling.
 const LARGE: usize = 1 << 20;
 
-/// Minimum growth in bytes within reserved capacity, unless less is left of it.
+/// Minimum growth in bytes within reserved capacity. If less capacity is left, the buffer grows to
+/// the end of the capacity.
 const STEP: usize = 64 << 10;
 
 enum BufferMemory {
@@ -260,7 +261,7 @@ impl Invocation {
     /// Omits the fills of new elements of these owned buffers.
     ///
     /// # Safety
-    /// Each element below the length that is taken must be written before it is read or taken.
+    /// Each element of these buffers must be written before it is read or taken.
     pub(crate) unsafe fn omit_fills(&mut self, buffers: &[Buffer]) {
         self.unfilled = buffers.to_vec();
     }

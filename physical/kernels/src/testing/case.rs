@@ -1,4 +1,4 @@
-//! Functions with the memory of a run, and checks that generated code agrees with the interpreter.
+//! Functions with the inputs of a run, and checks that generated code agrees with the interpreter.
 
 use crate::c::{Toolchain, ToolchainOptions};
 use crate::run::{Invocation, Limits};

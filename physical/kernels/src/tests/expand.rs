@@ -1,7 +1,8 @@
 //! Tests of the expansion of operators, with edge values of every primitive and of two structs. The
-//! expansion, run by the Assembly interpreter and as machine code, has the bits that `Op::eval`
-//! defines, including faults. In the default mode, it has the bits that `Op::eval_in` defines,
-//! unless only finite arguments were promised and a result overflows.
+//! interpreter of Assembly and machine code run the expansion. Both give the results that
+//! `Op::eval` defines, bit for bit, and the same faults. In the default mode, both give the results
+//! that `Op::eval_in` defines, unless the arguments were promised to be finite and a result, or an
+//! intermediate result, overflows.
 
 use crate::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits};

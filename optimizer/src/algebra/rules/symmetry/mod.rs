@@ -142,8 +142,8 @@ fn symmetric_products<'n>(site: &MatchSite<'_>, node: &'n ScopedNode) -> Vec<Sym
         if !is_regroupable(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
             continue;
         }
-        // The fill of some table must be the annihilator. The product is then fill wherever this
-        // table is fill, in every order of coordinates.
+        // The fill of some table must be the annihilator. The product then has its fill wherever
+        // this table has its fill, in every order of coordinates.
         if !args.iter().any(|u| *site.fill(u) == none) {
             continue;
         }

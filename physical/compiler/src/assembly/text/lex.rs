@@ -18,7 +18,8 @@ pub(super) enum Token {
     End,
 }
 
-/// Marks, the longer ones before their prefixes.
+/// The punctuation marks and operators. Each mark stands before the marks that are its prefixes, so
+/// that the longest mark is found first.
 const MARKS: &[&str] = &[
     "..", "<<", ">>", "==", "!=", "<=", "<", "=", "(", ")", "[", "]", "{", "}", ",", ":", "+", "-", "*", "/", "%", "&",
     "|", "^", "#", "$",

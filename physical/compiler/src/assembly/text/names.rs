@@ -28,8 +28,8 @@ name_table!(BinaryOp, "Every operator, in the order of declaration.":
 name_table!(CompareOp, "Every comparison, in the order of declaration.":
     Eq "==", Ne "!=", Lt "<", Le "<=");
 
-/// Words that are not printed as names: a declaration quotes a name that equals one of them, and
-/// references to its entry are numbers.
+/// Words that are not printed as names. A declaration quotes a name that equals such a word, and
+/// references to the declared entry are printed as numbers.
 const RESERVED: &[&str] = &[
     "break", "by", "chunk", "else", "false", "fill", "fn", "fold", "for", "from", "grow", "if", "in", "inf", "input",
     "lanes", "local", "nan", "owned", "return", "sort", "sort_by", "swap", "true", "while",

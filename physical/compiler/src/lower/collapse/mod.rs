@@ -33,8 +33,8 @@ use walk::{Recognizer, Walk, assigns_any, at, is_ascending, reads_unchanged};
 /// Number of positions between two checks for cancellation.
 const POSITIONS_PER_POLL: i64 = 1 << 16;
 
-/// Returns the function with collapsed loops, and the cursors of the walks that are folded in lanes
-/// if their bodies allow it, with the number of lanes.
+/// Returns the function with collapsed loops. Also returns the cursors of the walks that are to be
+/// folded in lanes if their bodies allow it, each with its number of lanes.
 pub(super) fn collapse(mut f: Function, mode: FloatMode) -> (Function, Vec<(Local, u16)>) {
     let mut reads = vec![0; f.locals.len()];
     count_reads(&f.body, &mut reads);

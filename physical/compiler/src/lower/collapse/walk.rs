@@ -53,15 +53,15 @@ struct Prologue {
 }
 
 impl Recognizer<'_> {
-    /// Returns the walk in each round of a loop over `var`, if each round is a walk and the walks
-    /// follow each other.
+    /// Returns the walk that each round of a loop over `var` consists of; `None` if a round is not
+    /// a walk, or if the walks do not follow each other.
     pub(super) fn of_fibers(&self, var: Local, body: &[Stmt]) -> Option<Walk> {
         self.walk(body, None).filter(|walk| self.follow_each_other(walk, var, body))
     }
 
-    /// Returns the walk in each round of a `while` loop along positions, with the cursor and the
-    /// end of the `while` loop, if each round is a walk without folds before it and the walks
-    /// follow each other.
+    /// Returns the walk that each round of a `while` loop along positions consists of, with the
+    /// cursor and the end of the `while` loop. Returns `None` if a round is not a walk, if folds
+    /// stand before a walk, or if the walks do not follow each other.
     pub(super) fn of_positions(&self, cond: &Expr, body: &[Stmt]) -> Option<(Walk, Local, Expr)> {
         let (q, end) = bounds(cond)?;
         let (step, round) = body.split_last()?;

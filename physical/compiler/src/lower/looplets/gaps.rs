@@ -1,6 +1,6 @@
-//! The gaps of a list, handled at once: if all rounds in the gaps have the same effect, code before
-//! the loop over the entries runs the body once, with each write repeated for the number of these
-//! rounds.
+//! The gaps of a list, handled at once. If all rounds in the gaps have the same effect, code before
+//! the loop over the entries runs the body once for all these rounds. This code repeats each write
+//! as often as there are rounds in the gaps.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[stepper]) =

@@ -63,7 +63,7 @@ pub(crate) struct SequencePhase {
 pub(crate) struct Stepper {
     /// The condition that there is a current entry.
     pub(crate) more: Expr,
-    /// Code that loads the current entry; it runs only if there is one.
+    /// Code that loads the current entry. The code runs only if there is a current entry.
     pub(crate) current: Vec<Stmt>,
     /// One past the last coordinate of the current entry's chunk; valid after `current`.
     pub(crate) stop: Expr,

@@ -1,4 +1,4 @@
-//! Segments: steppers of spikes, blocks or runs with the body of the loop emitted once.
+//! Segments: a loop along steppers of spikes, blocks or runs, whose body is emitted once.
 //!
 //! The rule of [`super::stepper`] emits the body before, at and after the entries, simplified for
 //! each case, so nested loops multiply the number of copies. If a statement has been copied often

@@ -1,4 +1,5 @@
-//! Sequence and its phases: the phases of an access one after the other, each cut to the extent.
+//! Sequence (with its phases): lowers the phases of an access one after the other, each cut to the
+//! extent.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[sequence]) =
@@ -41,8 +42,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
         |p: &SequencePhase| matches!(&p.body, Looplet::Run(c) if nest.only_fills_with(cx, &[(at, c.clone())]));
     let parts = phases.iter().filter(|p| !only_fills(p)).count() as u32;
     let mut emitted = false;
-    // The end of the phase before, which may be out of the extent. This end is at most `lo` if the
-    // current phase is not empty.
+    // The end of the previous phase, which may be out of the extent. This end is at most `lo` if
+    // the current phase is not empty.
     let mut before: Option<Expr> = None;
     for phase in phases {
         let stop = match &phase.stop {

@@ -34,9 +34,9 @@ struct ViolationPath<'t, 's> {
     indices: Vec<Index>,
 }
 
-/// Lowers a nest in which the accesses of a head are out of bounds to code that only stops the
-/// kernel, if the body evaluates one of these accesses before any other code that may stop the
-/// kernel. Otherwise, emits nothing and returns false.
+/// Emits code that only stops the kernel, for a nest in which the accesses of a head are out of
+/// bounds. The body must evaluate one of these accesses before any other code that may stop the
+/// kernel; otherwise, emits nothing and returns false.
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, head: usize, violation: &Violation) -> bool {
     let members = &nest.heads[head].members;
     let indices = nest.extent.index.into_iter().collect();

@@ -323,8 +323,8 @@ impl QueryTranslator<'_> {
     ///
     /// Uses only the subscripts that the enclosing loops fix. A subscript determines its indices if
     /// different values of the indices always give different subscripts; examples are a single
-    /// index, and `block * outer + inner`. Indices that other subscripts determine count as
-    /// constants.
+    /// index, and `block * outer + inner`. Indices that are already determined by other subscripts
+    /// are treated as constants.
     pub(super) fn writes_distinct_entries(&self, output: usize) -> bool {
         let mut determined: Vec<&Field> = Vec::new();
         loop {

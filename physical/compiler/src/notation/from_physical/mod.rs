@@ -13,8 +13,9 @@
 //!   output's storage modes. If the output has a fold, and several rounds of the outer loops may
 //!   write one entry of the output, the workspace starts from the identity of the fold, and the
 //!   consumer folds.
-//! - The workspace of an access becomes a local too, filled under its `depth` loops; its consumer
-//!   is everything further in. Accesses to the same fiber share the workspace.
+//! - The workspace of an access becomes a local too, which is filled under its `depth` loops. The
+//!   consumer of this local is all other code inside of these loops. Accesses to the same fiber
+//!   share the workspace.
 //! - A write at a computed coordinate (a scatter) is put under the condition that the coordinate is
 //!   in bounds. A write of an output that drops computed fill values is put under the condition
 //!   that the value differs from the fill value.

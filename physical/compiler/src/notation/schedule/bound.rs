@@ -29,8 +29,9 @@ pub(super) fn bound(program: Program, name: &str, rounds: RoundBound) -> Result<
             }
         };
         let (begin, hi) = l.extent.clone();
-        // A distance from a variable can be proved constant, but a distance from a value that is
-        // read cannot. So a variable takes such a value.
+        // If the begin of the loop is not a linear form, such as a value that is read, no constant
+        // distance from the begin can be proved. So a variable takes this value: a distance from a
+        // variable can be proved constant.
         let variable = match Linear::of(&begin) {
             Some(_) => None,
             None => Some(new_variable(program, "begin", &begin)?),

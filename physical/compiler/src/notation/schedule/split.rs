@@ -242,8 +242,9 @@ struct BlockSplit {
 }
 
 impl BlockSplit {
-    /// Returns the bounds of block `count` as rounds of `loops`, if the split cuts stored entries.
-    /// `around` is the number of the enclosing block, if this split divides a block.
+    /// Returns the bounds of the block with the number `count`, as rounds of `loops`, if the split
+    /// cuts stored entries; otherwise `None`. `around` is the number of the enclosing block, if
+    /// this split divides a block.
     fn stored_bounds(
         &self,
         program: &Program,
@@ -253,8 +254,8 @@ impl BlockSplit {
         self.stored.map(|split| split.bounds(program, loops, (around, count))).transpose()
     }
 
-    /// Returns the bounds of block `count` when `rounds` rounds are cut into blocks. If the split
-    /// cuts stored entries, `stored` has these bounds.
+    /// Returns the bounds of the block with the number `count` in a loop of `rounds` rounds. If the
+    /// split cuts stored entries, `stored` has these bounds.
     fn cut_block(&self, rounds: &Expr, stored: Option<StoredBounds>, count: Index) -> Result<BlockBounds, String> {
         let number = |n: u64| {
             i64::try_from(n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")

@@ -12,8 +12,8 @@ use std::convert::Infallible;
 
 /// Unrolls the loop of `name` with `copies` copies of its body per round, followed by the remaining
 /// rounds. If `copies` is `None`, there is one copy for each round, or for each round up to a
-/// proved maximum. If the number of rounds is computed at run time, each copy for a round that the
-/// loop may not have is guarded. A loop over stored entries is only marked, as
+/// proved maximum. If the number of rounds is computed at run time, a copy is guarded by a
+/// condition if the loop may not have its round. A loop over stored entries is only marked, as
 /// [`Rounds::Unrolled`], unless `copies` is 1.
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;

@@ -45,10 +45,10 @@
 //! (input source i64 0)                          a number, 0 if none is given
 //! (local next (shape n) (dtype A) _ (byte-map (element)))
 //! ```
-//! Accesses to a tensor in the short form have one subscript per mode of the tensor, in the order
-//! of modes, so that a program that leaves formats open runs over any format. Over `csc`, `(A i j)`
-//! is still row `i` and column `j`. [`print()`] writes the form `(type ..)`, in which accesses have
-//! one subscript per storage mode.
+//! Accesses to a tensor that is declared in the short form have one subscript per mode of the
+//! tensor, in the order of modes. So a program that leaves formats open runs over any format. Over
+//! `csc`, `(A i j)` is still row `i` and column `j`. [`print()`] writes the form `(type ..)`, in
+//! which accesses have one subscript per storage mode.
 //!
 //! # Coordinates out of bounds
 //! A subscript without `outside` must be in bounds. If the module `bounds` cannot prove this from

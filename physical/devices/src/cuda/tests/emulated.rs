@@ -285,7 +285,7 @@ impl Backend for EmulatedBackend {
     }
 }
 
-/// Returns the grids of a plan on a device whose library has their code from entry `number` on.
+/// Returns the grids of a plan. Their code in the library of the device begins at entry `number`.
 fn emulated_grids(
     plan: GridPlan,
     (host, pool): (&Arc<Host>, &Arc<DevicePool>),

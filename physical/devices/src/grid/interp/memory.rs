@@ -39,7 +39,7 @@ impl LastAccesses {
         let [first, second] = &mut self.0;
         match (*first, *second) {
             // Accesses of different teams are never ordered, so an access of any lane is unordered
-            // with one of these two.
+            // with at least one of these two.
             (Some(a), Some(b)) if a.team != b.team => {}
             (Some(a), _) if (a.team, a.lane) == (point.team, point.lane) => *first = Some(point),
             _ => (*first, *second) = (Some(point), *first),

@@ -1,7 +1,7 @@
-//! Tests of windows that begin in the memory of a block. These windows get the same contents as
-//! windows outside of the block. The initialization of such a window is needed, and so are the
-//! copy and the barriers of a move out of the block. Other tests cover the exchange of partial
-//! results between warps.
+//! Tests of windows that begin in the memory of a block. The tests check that these windows get the
+//! same contents as windows outside of the block, and that a missing step is found: the
+//! initialization of a window, or the copy or a barrier of its move out of the block. Other tests
+//! cover the exchange of partial results between warps.
 
 use super::ops::LaneStep;
 use super::{BLOCK_BYTES, GridFault, GridProgram};

@@ -193,8 +193,8 @@ fn lanes_count_appended_elements() {
     }
 }
 
-/// If a launch is cancelled, the lanes of a team together leave a loop whose rounds append, at a
-/// poll by the first lane.
+/// If a launch is cancelled during a loop whose rounds append, the lanes of a team leave the loop
+/// together, at a poll by the first lane.
 #[test]
 fn lanes_that_append_leave_together() {
     let valid = grid_of(COPIED, 4, MemorySpace::Chunk);
@@ -217,7 +217,7 @@ fn lanes_that_append_leave_together() {
 #[test]
 fn rounds_that_depend_on_appends_are_not_spread() {
     let changes: [(&str, &str, &str); 9] = [
-        // The counter is read by the condition, by a value of the round, and after its increase.
+        // The counter is read by the condition, by a stored value, and after its increase.
         (TOUCHED, "if not(map[i] != 0)", "if not(map[i] != n)"),
         (TOUCHED, "sum[i] = sum[i] + b[q]", "sum[i] = sum[i] + n"),
         (TOUCHED, "map[i] = 1", "map[i] = n"),
@@ -278,7 +278,8 @@ fn counters_with_another_step_are_found() {
     assert_eq!(races, 8);
 }
 
-/// Repeated coordinates in the rounds of a batch are found.
+/// The interpreter reports rounds that append the same coordinate at the same time. The verifier
+/// rejects a grid whose coordinates are not known to be unique.
 #[test]
 fn rounds_that_append_the_same_coordinate_are_found() {
     let repeated = [(0..48).map(|q| q / 2).collect::<Vec<i64>>(), vec![1; 48]].map(ArrowBuffer::from_vec);

@@ -190,8 +190,8 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
     check_race(&broken, &[], &one(16), "not proved independent");
 }
 
-/// A load of an element that no growth has requested is found, and a launch reports the length that
-/// a window without enough capacity requested.
+/// A load of an element that no growth has requested is found. A launch with a window that is too
+/// small reports the length that was requested for the window.
 #[test]
 fn uninitialized_loads_and_small_windows_are_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);

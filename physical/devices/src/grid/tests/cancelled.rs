@@ -13,8 +13,8 @@ fn outcome(grid: &Grid, inputs: &[ArrowBuffer], (step, seed): (u64, u64)) -> Res
     launch_until(grid, inputs, &chunks, (16, 2, seed), step).map(|launched| launched.outcome)
 }
 
-/// Asserts that the lanes of a team end their chunk together, from spread loops and from other
-/// loops: no lane waits at a barrier for a lane that has left.
+/// Asserts that the lanes of a team end their chunk together, inside and outside spread loops: no
+/// lane waits at a barrier for a lane that has left.
 #[test]
 fn lanes_leave_together() {
     let cases = [
@@ -52,8 +52,8 @@ fn loops_without_polls_run_to_their_end() {
     assert_eq!(outcome_of(&without_polls), LaunchOutcome::Status(Status::Done));
 }
 
-/// Asserts that verifier and interpreter reject a poll outside of spread loops that each lane makes
-/// on its own: a lane that leaves alone makes the other lanes wait at a barrier.
+/// Asserts that the verifier and the interpreter reject polls by each lane outside spread loops: if
+/// one lane left alone, the other lanes would wait at a barrier.
 #[test]
 fn a_poll_by_each_lane_is_found() {
     let valid = grid(THROUGH_MEMORY, &[MemorySpace::Team, MemorySpace::Shared], 4);

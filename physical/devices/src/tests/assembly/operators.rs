@@ -1,6 +1,6 @@
 //! Tests at edge values: every operator on every type, casts, functions of the mathematical
-//! library, conditions, sorts and lane folds. Each binary operator is tested with a right operand
-//! in a register, and with constants.
+//! library, conditions, sorts and lane folds. Each binary operator is tested with a register and
+//! with constants as the right operand.
 
 use super::backends::{run_all, run_in_process};
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -443,7 +443,8 @@ fn extremes() {{
     run_all(&cases);
 }
 
-/// Loads extend, stores truncate, and sorts order the elements of index buffers of every width.
+/// In index buffers of every width, loads extend the elements, stores truncate them, and sorts put
+/// them in order.
 #[test]
 fn indices_of_every_width_are_extended_and_sorted() {
     let prims: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();

@@ -196,8 +196,8 @@ impl FunctionDraw {
                     body.push(Stmt::If { cond: self.expr(Prim::Bool, 1), then: vec![Stmt::Break], other: vec![] });
                 }
                 self.depth -= 1;
-                // The branch combines the initialization of the counter and the loop into one
-                // statement.
+                // A branch that is always taken combines the initialization of the counter and the
+                // loop into one statement.
                 let run = vec![Stmt::Assign(counter, int(0)), Stmt::While { cond, body }];
                 Stmt::If { cond: Expr::Const(Scalar::Bool(true)), then: run, other: vec![] }
             }

@@ -9,7 +9,8 @@ use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_kernels::testing::case::toolchain;
 use std::sync::atomic::Ordering;
 
-/// Nested loops, the outer one of `$n` rounds. If `$n` is `i64::MAX`, no test waits for their end.
+/// Nested loops; the outer loop has `$n` rounds. With `i64::MAX` rounds, a test ends only if the
+/// function is cancelled.
 const ENDLESS: &str = "\
 fn endless($n) {
   local lo: i64

@@ -88,7 +88,8 @@ fn in_formats(text: &str, cases: usize, mut each: impl FnMut(&Program)) {
     }
 }
 
-/// Checks that all runs of [`outcomes`] end at this subscript, in several choices of formats.
+/// Checks that all runs of [`outcomes`] report this subscript as out of bounds, in several choices
+/// of formats.
 fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordinate): (&str, usize, i64)) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);

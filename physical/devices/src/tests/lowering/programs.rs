@@ -203,7 +203,7 @@ fn blocks_with_ragged_ends() {
 const BLOCKS_BY_COLUMNS: &str = "(modes (outer 1 2) (outer 0 2) (inner 1 2) (inner 0 2)
     (dense (sparse-list (dense (dense (element))))))";
 
-/// If only tensors stored in blocks or by diagonals bound a loop, the loop takes its bounds from
+/// A loop that is bounded only by tensors stored in blocks or by diagonals takes its bounds from
 /// the dimensions of these tensors.
 #[test]
 fn blocks_and_diagonals_bound_loops() {
@@ -611,9 +611,9 @@ fn conditions_on_runs_and_on_blocks_of_coordinates() {
     }
 }
 
-/// Folds of computed values, which may be infinite or NaN: each loop runs without guards first, and
-/// again with guards if the fold is NaN. The bits of NaN depend on the machine, so results have a
-/// number in its place.
+/// Folds of computed values, which may be infinite or NaN. Each loop first runs without guards for
+/// special values, and again with guards if the fold is NaN. The bits of NaN depend on the machine,
+/// so results have a number in its place.
 #[test]
 fn folds_of_special_values() {
     let scalar = |role: &str, name: &str, start: f64| format!("({role} {name} (type (shape) f64 {start:?} (element)))");

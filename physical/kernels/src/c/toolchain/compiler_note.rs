@@ -2,9 +2,9 @@
 //! not start a compiler to learn the version of the compiler.
 //!
 //! The key of a note is derived from the name of the compiler and from the environment. The note
-//! holds the compiler that an earlier process found, and a stamp of its file: the path without
-//! links, the size and the modification time. If the stamp has changed, the compiler is queried
-//! again.
+//! holds the compiler that an earlier process found, and a stamp of its file: the path with
+//! symbolic links resolved, the size and the modification time. If the stamp has changed, the
+//! compiler is queried again.
 
 use super::compiler::Compiler;
 use crate::cache::{DiskCache, EntryKind, key};

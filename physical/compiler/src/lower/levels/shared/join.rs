@@ -21,8 +21,8 @@ pub(crate) trait Comparable {
     /// complete.
     fn complete(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr));
 
-    /// Sets `same`, which is true, to false if the fibers below two parent positions differ. Both
-    /// fibers are complete.
+    /// Sets `same` to false if the fibers below two parent positions differ. Before the comparison,
+    /// `same` is true and both fibers are complete.
     fn compare(&self, cx: &mut Cx<'_>, at: LevelId, parents: (&Expr, &Expr), same: Local);
 }
 
