@@ -88,6 +88,12 @@ impl Session {
         Session { database: Arc::default(), ..self.clone() }
     }
 
+    /// Returns the same session with another SQL database.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn with_database(&self, database: redpoll_sql::Database) -> Session {
+        Session { database: Arc::new(database.into()), ..self.clone() }
+    }
+
     /// Returns the same session with a callback for the progress of its runs. The callback is
     /// called when a query starts and after each chunk of a query that runs in chunks. A call is
     /// skipped if less than `interval` has passed since the last call or the start of the run.

@@ -257,7 +257,7 @@ const UNWRITTEN: &str = "Error encountered while finalizing writes!";
 /// DataFusion's prefix with the name of the kind is left out. The message of a planning error is
 /// returned without DataFusion's note on where to report bugs, and without the error of each
 /// signature of a function, because the message lists the signatures. Syntax trees and nodes of
-/// plans are left out.
+/// plans are left out. If the error occurred in a worker of a cluster, the message names the worker.
 ///
 /// ```
 /// # #[tokio::main]
@@ -268,6 +268,30 @@ const UNWRITTEN: &str = "Error encountered while finalizing writes!";
 /// # }
 /// ```
 pub fn message(error: &DataFusionError) -> String {
+    let message = root_message(error);
+    match worker_of(error) {
+        Some(worker) if !message.contains(worker) => format!("{IN_WORKER}{worker}: {message}"),
+        _ => message,
+    }
+}
+
+/// The start of the context of an error of a worker. The rest is the URL of the worker.
+pub(crate) const IN_WORKER: &str = "in the worker ";
+
+/// Returns the URL of the worker in which an error occurred; `None` if no worker is involved. If a
+/// worker reports an error of another worker, the URL is that of the other one.
+fn worker_of(error: &DataFusionError) -> Option<&str> {
+    match error {
+        DataFusionError::Context(context, cause) => worker_of(cause).or_else(|| context.strip_prefix(IN_WORKER)),
+        DataFusionError::Shared(cause) => worker_of(cause),
+        DataFusionError::Diagnostic(_, cause) => worker_of(cause),
+        DataFusionError::Collection(causes) => causes.first().and_then(worker_of),
+        _ => None,
+    }
+}
+
+/// Returns the message of the root cause of an error.
+fn root_message(error: &DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::Plan(text) => {
             let text = text.replace("Internal error: ", "").replace(BUG_NOTICE, "").replace(COUNT_OF_ROWS, "count(*)");

@@ -1,5 +1,5 @@
 //! The command line: `redpoll run`, `explain`, `info`, `plot`, `generate`, `convert`, `formats`,
-//! `operators` and `sql`, one file or folder per command.
+//! `operators`, `sql` and `worker`, one file or folder per command.
 //!
 //! Results go to standard output, errors and notes to standard error. The exit code is 0 for
 //! success, 1 for a failure, and 2 for a wrong command line or an invalid `REDPOLL_THREADS`.
@@ -28,6 +28,8 @@ mod structure;
 mod style;
 mod summary;
 mod values;
+#[cfg(feature = "cluster")]
+mod worker;
 
 use crate::kernels::run::Workers;
 use clap::error::{ContextKind, ContextValue};
@@ -75,6 +77,8 @@ enum Command {
     Operators(operators::Args),
     #[cfg(feature = "sql")]
     Sql(sql::Args),
+    #[cfg(feature = "cluster")]
+    Worker(worker::Args),
 }
 
 /// Runs the command that is given on the command line.
@@ -134,6 +138,8 @@ fn run(cli: Cli) -> ExitCode {
         Some(Command::Operators(args)) => operators::operators(&args, &mut out),
         #[cfg(feature = "sql")]
         Some(Command::Sql(args)) => sql::sql(&args, limit, &mut out),
+        #[cfg(feature = "cluster")]
+        Some(Command::Worker(args)) => worker::worker(&args, limit, &mut out),
         #[cfg(feature = "sql")]
         None => sql::session(limit, &mut out),
         #[cfg(not(feature = "sql"))]

@@ -46,6 +46,25 @@ impl Session {
         database.clone()
     }
 
+    /// Returns a session with the same tables whose SQL runs on a cluster. Arrays still run in this
+    /// process.
+    ///
+    /// ```no_run
+    /// use redpoll::sql::Cluster;
+    ///
+    /// let cluster = Cluster::new(["http://10.0.0.1:7400", "http://10.0.0.2:7400"], Some("secret"))?;
+    /// let session = redpoll::Session::default().on_cluster(&cluster)?;
+    /// session.sql("SELECT count(*) FROM 'edges.parquet' a JOIN 'edges.parquet' b ON a.dst = b.src")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the secret of the cluster cannot be sent as a header.
+    #[cfg(feature = "cluster")]
+    pub fn on_cluster(&self, cluster: &Cluster) -> Result<Session, Error> {
+        Ok(self.with_database(self.database().on_cluster(cluster)?))
+    }
+
     /// Runs statements separated by `;` and returns the rows of the last statement. The call
     /// blocks; [`Session::database`] is asynchronous.
     ///

@@ -1,6 +1,7 @@
 //! Connections to workers. Each error of a connection names the worker.
 
 use super::worker::Worker;
+use crate::error::IN_WORKER;
 use async_trait::async_trait;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
@@ -167,7 +168,7 @@ fn of_worker(url: &Url, error: &dyn fmt::Debug) -> DataFusionError {
 
 /// Adds the worker to its error.
 fn in_worker(url: &Url, error: DataFusionError) -> DataFusionError {
-    error.context(format!("in the worker {url}"))
+    error.context(format!("{IN_WORKER}{url}"))
 }
 
 /// A connection whose errors name the worker.

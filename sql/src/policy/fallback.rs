@@ -15,6 +15,7 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::OptimizerRule;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -67,22 +68,28 @@ impl Fallback {
         schema: SchemaRef,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let plan = guard_scans(self.execution_plan(&context).await?)?.transform_up(yield_between_batches).data()?;
+        let plan = self.plan_in(&plain_session(&context, physical_optimizer_rules())).await?;
+        let plan = guard_scans(plan)?.transform_up(yield_between_batches).data()?;
         Ok(with_schema(execute_stream(plan, context)?, schema))
     }
 
-    /// Returns DataFusion's execution plan, without guards around scans of files.
+    /// Returns DataFusion's execution plan for a place in the plan of a query, whose other parts the
+    /// physical optimizer has not seen yet.
     ///
     /// # Errors
     /// The errors of [`Fallback::stream`].
-    pub(crate) async fn execution_plan(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
-        let session = plain_session(context);
+    pub(crate) async fn initial_plan(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+        self.plan_in(&plain_session(context, Vec::new())).await
+    }
+
+    /// Returns DataFusion's execution plan in a session.
+    async fn plan_in(&self, session: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![self.planner.clone()]);
         // Regions are claimed at the end of an optimizer pass, so later passes have not run on this
         // plan.
-        let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
+        let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), session, |_, _| {})?;
         check_outer_joins(&optimized)?;
-        planner.create_physical_plan(&optimized, &session).await
+        planner.create_physical_plan(&optimized, session).await
     }
 }
 
@@ -95,17 +102,17 @@ pub(crate) fn with_schema(rows: SendableRecordBatchStream, schema: SchemaRef) ->
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
-/// Returns a session that claims no regions.
-fn plain_session(context: &TaskContext) -> SessionState {
+/// Returns a session that claims no regions, with the given rules of the physical optimizer.
+fn plain_session(context: &TaskContext, rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) -> SessionState {
     let builder = SessionStateBuilder::new().with_config(context.session_config().clone());
-    builder.with_runtime_env(context.runtime_env()).with_physical_optimizer_rules(physical_optimizer_rules()).build()
+    builder.with_runtime_env(context.runtime_env()).with_physical_optimizer_rules(rules).build()
 }
 
 /// Returns the plan, and the other forms that it has at the ends of later passes of DataFusion's
 /// optimizer, where regions are claimed. If the plan is left to DataFusion, all of these forms are
 /// left to DataFusion.
 pub(crate) fn plan_forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPlan> {
-    let (session, mut forms) = (plain_session(context), vec![plan.clone()]);
+    let (session, mut forms) = (plain_session(context, Vec::new()), vec![plan.clone()]);
     let last = session.optimizer().rules.last().map(|rule| rule.name());
     let at_end = |plan: &LogicalPlan, rule: &dyn OptimizerRule| {
         if last == Some(rule.name()) && !forms.contains(plan) {
@@ -219,7 +226,9 @@ mod tests {
         let context = database.context().task_ctx();
         let count = regions.len();
         for plan in regions {
-            redpoll.extend(joins(&fallback(plan).execution_plan(&context).await.unwrap()));
+            redpoll.extend(joins(
+                &fallback(plan).plan_in(&plain_session(&context, physical_optimizer_rules())).await.unwrap(),
+            ));
         }
         plain.sort();
         redpoll.sort();

@@ -104,7 +104,7 @@ pub(crate) async fn plan_divided(
     let datafusion_plan = match ClusterSize::of(session.config()) {
         None => DataFusionPlan::Logical(fallback),
         Some(_) => DataFusionPlan::Execution {
-            plan: fallback.execution_plan(&session.task_ctx()).await?,
+            plan: fallback.initial_plan(&session.task_ctx()).await?,
             fallback: Some(fallback),
         },
     };

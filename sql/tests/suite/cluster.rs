@@ -1,26 +1,9 @@
 //! Queries on clusters, compared with plain DataFusion.
 
 use crate::spread::{QUERIES, graph};
+use redpoll::sql::Database;
 use redpoll::sql::datafusion::physical_plan::displayable;
-use redpoll::sql::{Cluster, Database};
-use redpoll_testing::sql::{compare_rows, database, run};
-use std::num::NonZero;
-
-/// Returns the database on a cluster of workers in this process. The queries claim all regions, and
-/// divide them by the given value of `redpoll.spread`.
-async fn on_workers(database: &Database, workers: usize, spread: &str) -> Database {
-    let cluster = Cluster::in_process(NonZero::new(workers).unwrap(), database);
-    let database = database.on_cluster(&cluster).unwrap();
-    for setting in [
-        &format!("SET redpoll.spread = '{spread}'"),
-        "SET datafusion.execution.target_partitions = 2",
-        // DataFusion does not divide inputs that fit into one batch.
-        "SET datafusion.execution.batch_size = 4",
-    ] {
-        run(&database, setting).await.unwrap();
-    }
-    database
-}
+use redpoll_testing::sql::{compare_rows, database, on_workers, run};
 
 /// Returns the execution plan as text.
 async fn plan(database: &Database, sql: &str) -> String {
@@ -36,13 +19,15 @@ async fn expected(database: &Database, sql: &str) -> Vec<redpoll::sql::datafusio
     rows
 }
 
+/// The edges by key are shuffled, and the edges that each partition reads whole are broadcast.
 #[tokio::test(flavor = "multi_thread")]
 async fn regions_run_in_stages() {
     let database = graph().await;
-    let cluster = on_workers(&database, 3, "keyed").await;
+    let cluster = on_workers(&database, ("keyed", 3)).await.unwrap();
     let text = plan(&cluster, "SELECT a.src, count(*) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src").await;
-    println!("{text}");
-    assert!(text.contains("RedpollPartitionExec") && text.contains("NetworkShuffleExec"), "{text}");
+    for node in ["RedpollPartitionExec", "NetworkShuffleExec", "NetworkBroadcastExec", "NetworkCoalesceExec"] {
+        assert!(text.contains(node), "{node}: {text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,7 +36,7 @@ async fn clusters_agree_with_datafusion() {
     for sql in QUERIES {
         let expected = expected(&database, sql).await;
         for (workers, spread) in [(1, "keyed"), (2, "keyed"), (7, "keyed"), (3, "cells"), (2, "whole"), (2, "auto")] {
-            let cluster = on_workers(&database, workers, spread).await;
+            let cluster = on_workers(&database, (spread, workers)).await.unwrap();
             let rows = run(&cluster, sql).await.unwrap_or_else(|e| panic!("{sql} {workers} {spread}: {e}"));
             compare_rows(&rows, &expected, false).unwrap_or_else(|e| panic!("{sql} {workers} {spread}: {e}"));
         }
@@ -70,6 +55,19 @@ async fn workers_leave_regions_to_datafusion() {
     }
     let sql = "SELECT max(f.v), count(*) FROM e JOIN f ON e.src = f.id";
     let expected = expected(&database, sql).await;
-    let cluster = on_workers(&database, 3, "keyed").await;
+    let cluster = on_workers(&database, ("keyed", 3)).await.unwrap();
     compare_rows(&run(&cluster, sql).await.unwrap(), &expected, false).unwrap();
+}
+
+/// 64 workers run the tasks of each stage.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_workers_agree_with_datafusion() {
+    let database = graph().await;
+    for sql in [QUERIES[1], QUERIES[3]] {
+        let expected = expected(&database, sql).await;
+        for spread in ["keyed", "cells"] {
+            let cluster = on_workers(&database, (spread, 64)).await.unwrap();
+            compare_rows(&run(&cluster, sql).await.unwrap(), &expected, false).unwrap();
+        }
+    }
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
 use redpoll::sql::datafusion::error::DataFusionError;
-use redpoll_testing::sql::{Cell, claims, database, rows, run};
+use redpoll_testing::sql::{Cell, claims, database, on_workers, rows, run};
 use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType, Runner, default_column_validator, default_normalizer};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,6 +70,8 @@ enum Mode {
     Claimed,
     /// Claimed, with regions divided by this value of `redpoll.spread` into this many partitions.
     Partitions(&'static str, usize),
+    /// Claimed, on a cluster with this value of `redpoll.spread` and this many workers.
+    Workers(&'static str, usize),
 }
 
 /// Returns the runner of a file.
@@ -77,7 +79,7 @@ async fn runner(
     mode: Mode,
     counts: &Arc<Counts>,
 ) -> Runner<Connection, impl sqllogictest::MakeConnection<Conn = Connection>> {
-    let database = database().await;
+    let mut database = database().await;
     match mode {
         Mode::Unclaimed => drop(run(&database, "SET redpoll.enabled = false").await.unwrap()),
         Mode::Claimed => {}
@@ -87,6 +89,7 @@ async fn runner(
             // DataFusion does not divide inputs that fit into one batch.
             run(&database, "SET datafusion.execution.batch_size = 4").await.unwrap();
         }
+        Mode::Workers(spread, count) => database = on_workers(&database, (spread, count)).await.unwrap(),
     }
     let counts = counts.clone();
     Runner::new(move || {
@@ -95,14 +98,15 @@ async fn runner(
     })
 }
 
-/// Every query gives the expected rows, unclaimed, claimed and in partitions, and most queries are
-/// claimed.
-#[tokio::test]
+/// Every query gives the expected rows, unclaimed, claimed, in partitions and on clusters, and most
+/// queries are claimed.
+#[tokio::test(flavor = "multi_thread")]
 async fn files_agree_claimed_and_unclaimed() {
     let [plain, ours, partitioned] = [(); 3].map(|()| Arc::<Counts>::default());
     let mut modes = vec![(Mode::Unclaimed, &plain), (Mode::Claimed, &ours)];
     let divisions = [("keyed", 3), ("cells", 8)];
     modes.extend(divisions.map(|(spread, count)| (Mode::Partitions(spread, count), &partitioned)));
+    modes.extend(divisions.map(|(spread, count)| (Mode::Workers(spread, count), &partitioned)));
     let bless = redpoll_golden::is_blessing();
     for file in files() {
         if bless {

@@ -1,6 +1,8 @@
 //! `redpoll sql`: statements over files, and the REPL, which also starts if `redpoll` has no
 //! command.
 
+#[cfg(feature = "cluster")]
+mod cluster;
 mod commands;
 mod completion;
 mod hints;
@@ -70,6 +72,12 @@ pub(super) struct Args {
     #[arg(long)]
     strict: bool,
 
+    /// Run queries on the workers of a cluster, which FILE lists: `workers = ["http://10.0.0.1:7400"]`
+    /// and `secret = "SECRET"` if the workers need one
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+
     /// The number of threads of kernels and DataFusion
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZero<usize>>,
@@ -116,7 +124,13 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
     if let Some(threads) = args.threads {
         config.workers = Arc::new(Workers::new(threads));
     }
-    let database = Session::new(config).database();
+    let session = Session::new(config);
+    #[cfg(feature = "cluster")]
+    let session = match &args.cluster {
+        None => session,
+        Some(file) => session.on_cluster(&cluster::read(file)?)?,
+    };
+    let database = session.database();
     runtime.block_on(async {
         if let Some(threads) = args.threads {
             database.sql(&format!("SET datafusion.execution.target_partitions = {threads}")).await?.collect().await?;
@@ -144,11 +158,11 @@ pub(super) fn session(memory_limit: Option<usize>, out: &mut impl Write) -> Resu
 }
 
 /// The tokio runtime that runs statements. Dropping it does not wait for cancelled statements.
-struct StatementRuntime(Option<Runtime>);
+pub(super) struct StatementRuntime(Option<Runtime>);
 
 impl StatementRuntime {
     /// Runs a future to completion on a deep stack.
-    fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(super) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.0.as_ref().expect("the runtime exists until drop").block_on(with_deep_stack(work))
     }
 }
@@ -161,9 +175,9 @@ impl Drop for StatementRuntime {
     }
 }
 
-/// Creates the runtime with the given number of threads. The default is the parallelism of the
+/// Starts the runtime with the given number of threads. The default is the parallelism of the
 /// machine.
-fn runtime(threads: Option<NonZero<usize>>) -> Result<StatementRuntime, CommandFailure> {
+pub(super) fn runtime(threads: Option<NonZero<usize>>) -> Result<StatementRuntime, CommandFailure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
         builder.worker_threads(threads.get());

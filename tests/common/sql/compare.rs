@@ -6,7 +6,8 @@ use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::array_value_to_string;
 use redpoll::Session;
-use redpoll::sql::{Database, datafusion};
+use redpoll::sql::{Cluster, Database, datafusion};
+use std::num::NonZero;
 
 /// Returns a database without tables. The database claims every query that it can claim, even in
 /// the first call.
@@ -60,6 +61,28 @@ pub async fn run_in_partitions(
         run(database, &setting).await?;
     }
     rows
+}
+
+/// Returns the database on a cluster of workers in this process. Each worker has two partitions,
+/// and queries divide regions by the given value of `redpoll.spread`.
+///
+/// # Errors
+/// Returns an error if a setting is refused.
+///
+/// # Panics
+/// If there is no worker.
+pub async fn on_workers(database: &Database, (spread, workers): (&str, usize)) -> datafusion::error::Result<Database> {
+    let workers = NonZero::new(workers).expect("a cluster has a worker");
+    let database = database.on_cluster(&Cluster::in_process(workers, database))?;
+    for setting in [
+        &format!("SET redpoll.spread = '{spread}'"),
+        "SET datafusion.execution.target_partitions = 2",
+        // DataFusion does not divide inputs that fit into one batch.
+        "SET datafusion.execution.batch_size = 4",
+    ] {
+        run(&database, setting).await?;
+    }
+    Ok(database)
 }
 
 /// A value for comparison: floats as numbers, everything else as text.
@@ -153,8 +176,8 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     }
 }
 
-/// Runs a query unclaimed, claimed, and claimed with regions in partitions, and checks that the
-/// results agree. Returns the number of claimed regions, or `None` if the unclaimed and the claimed
+/// Runs a query unclaimed, claimed, claimed with regions in partitions, and claimed on a cluster of
+/// workers in this process, and checks that the results agree. Returns the number of claimed regions, or `None` if the unclaimed and the claimed
 /// run fail.
 ///
 /// # Errors
@@ -182,6 +205,10 @@ pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Phas
                 let rows = run_in_partitions(database, sql, division).await;
                 let rows = rows.map_err(|e| fails("failed only in partitions")(e.to_string()))?;
                 compare_rows(&rows, &plain, ordered).map_err(fails("rows in partitions"))?;
+                let division = [("keyed", 2), ("cells", 3), ("auto", 2), ("keyed", 7)][sql.len() % 4];
+                let cluster = on_workers(database, division).await.map_err(|e| fails("cluster")(e.to_string()))?;
+                let rows = run(&cluster, sql).await.map_err(|e| fails("failed only on a cluster")(e.to_string()))?;
+                compare_rows(&rows, &plain, ordered).map_err(fails("rows of a cluster"))?;
             }
         }
         (Err(_), Err(_)) => return Ok(None),
