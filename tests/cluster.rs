@@ -1,11 +1,15 @@
 //! A cluster of processes: workers that listen on free ports of this machine, and `redpoll sql` as the
-//! coordinator.
+//! coordinator. Proxies between the processes inject faults.
 
 use std::fmt::Write;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// A worker process, which ends with its owner.
 struct WorkerProcess {
@@ -29,6 +33,59 @@ impl Drop for WorkerProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A fault of a worker, as seen over the network.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// All connections end.
+    Close,
+    /// All connections stay open, but carry nothing.
+    Hang,
+    /// The bytes change.
+    Garbage,
+}
+
+/// Starts a proxy for a worker, and returns its URL. After the worker has sent `after` bytes over all
+/// connections, the fault begins.
+fn proxy(worker: &str, fault: Fault, after: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let address = worker.strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
+    let sent = Arc::<AtomicUsize>::default();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (Ok(client), Ok(server)) = (client, TcpStream::connect(&address)) else { continue };
+            let (from_client, to_client) = (client.try_clone().unwrap(), client);
+            let (from_server, to_server) = (server.try_clone().unwrap(), server);
+            thread::spawn(move || forward(from_client, to_server, |_| true));
+            let sent = sent.clone();
+            let break_off = move |bytes: &mut [u8]| {
+                if sent.fetch_add(bytes.len(), Ordering::Relaxed) + bytes.len() <= after {
+                    return true;
+                }
+                match fault {
+                    Fault::Close => return false,
+                    Fault::Hang => thread::park(),
+                    Fault::Garbage => bytes.iter_mut().for_each(|byte| *byte ^= 0x55),
+                }
+                true
+            };
+            thread::spawn(move || forward(from_server, to_client, break_off));
+        }
+    });
+    url
+}
+
+/// Copies bytes from one connection to another until one ends, or `change` returns `false`.
+fn forward(mut from: TcpStream, mut to: TcpStream, mut change: impl FnMut(&mut [u8]) -> bool) {
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if !change(&mut buffer[..count]) || to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
 /// A folder with a table of edges and the file of a cluster.
@@ -55,16 +112,26 @@ impl Workplace {
 
     /// Runs statements, on the cluster if `cluster` is the rest of the file of the cluster.
     fn sql(&self, statements: &str, cluster: Option<&str>) -> Output {
+        let urls: Vec<&str> = self.workers.iter().map(|worker| worker.url.as_str()).collect();
+        self.sql_at(statements, cluster.map(|rest| (&urls[..], rest)))
+    }
+
+    /// Runs statements, on workers at the given URLs if `cluster` has URLs and the rest of the file
+    /// of the cluster.
+    fn sql_at(&self, statements: &str, cluster: Option<(&[&str], &str)>) -> Output {
+        self.command(statements, cluster).output().unwrap()
+    }
+
+    fn command(&self, statements: &str, cluster: Option<(&[&str], &str)>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
         command
             .args(["sql", statements, "--format", "csv", "--table"])
             .arg(format!("e={}", self.file("e.csv").display()));
-        if let Some(rest) = cluster {
-            let urls: Vec<&str> = self.workers.iter().map(|worker| worker.url.as_str()).collect();
+        if let Some((urls, rest)) = cluster {
             fs::write(self.file("workers.toml"), format!("workers = {urls:?}\n{rest}")).unwrap();
             command.arg("--cluster").arg(self.file("workers.toml"));
         }
-        command.output().unwrap()
+        command
     }
 }
 
@@ -153,4 +220,66 @@ fn open_workers_need_a_secret() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
     let output = command.args(["worker", "--listen", "0.0.0.0:0"]).output().unwrap();
     assert!(stderr(&output).contains("--secret-file"));
+}
+
+/// A query ends with its rows or an error, whatever a worker does at whatever time, and the workers
+/// then answer other queries.
+#[test]
+fn faults_give_errors_or_the_right_rows() {
+    let workplace = Workplace::new(3, &["--timeout", "1"]);
+    let query = format!("SET redpoll.claim = 'always'; SET redpoll.spread = 'keyed'; {PATHS}");
+    let expected = workplace.sql(PATHS, None);
+    let mut failures = 0;
+    for fault in [Fault::Close, Fault::Hang, Fault::Garbage] {
+        for after in [0, 40, 100, 150, 200, 300, 500, 1000, 4000, 16000] {
+            let faulty = proxy(&workplace.workers[1].url, fault, after);
+            let urls = [&workplace.workers[0].url, faulty.as_str(), &workplace.workers[2].url];
+            let output = workplace.sql_at(&query, Some((&urls, "timeout = 1")));
+            if output.status.success() {
+                assert_eq!(stdout(&output), stdout(&expected), "{fault:?} after {after} bytes");
+            } else {
+                let message = stderr(&output);
+                assert!(message.contains("worker http://127.0.0.1:"), "{fault:?} after {after} bytes: {message}");
+                failures += 1;
+            }
+        }
+    }
+    assert!((10..30).contains(&failures), "{failures} of 30 faults were errors");
+    assert_eq!(stdout(&workplace.sql(&query, Some(""))), stdout(&expected));
+}
+
+/// A worker whose memory is exhausted says so.
+#[test]
+fn exhausted_memory_is_an_error_of_the_worker() {
+    let workplace = Workplace::new(2, &["--memory-limit", "64K"]);
+    let query = format!("SET redpoll.claim = 'always'; SET redpoll.spread = 'keyed'; {PATHS}");
+    let output = workplace.sql(&query, Some(""));
+    let message = stderr(&output);
+    assert!(message.contains("memory") && message.contains("worker http://127.0.0.1:"), "{message}");
+}
+
+/// Workers end the tasks of a coordinator that is gone, and answer the next one.
+#[test]
+fn workers_outlive_coordinators() {
+    let workplace = Workplace::new(2, &[]);
+    let urls: Vec<&str> = workplace.workers.iter().map(|worker| worker.url.as_str()).collect();
+    let endless = "SELECT count(*) FROM e a, e b, e c, e d WHERE a.w + b.w + c.w + d.w = 1000";
+    for _ in 0..3 {
+        let mut coordinator = workplace.command(endless, Some((&urls, ""))).stdout(Stdio::piped()).spawn().unwrap();
+        // The coordinator connects to the workers before it waits for rows.
+        while coordinator.try_wait().unwrap().is_none() && !is_connected(&coordinator) {
+            thread::yield_now();
+        }
+        coordinator.kill().unwrap();
+        coordinator.wait().unwrap();
+    }
+    let query = format!("SET redpoll.claim = 'always'; SET redpoll.spread = 'keyed'; {PATHS}");
+    assert_eq!(stdout(&workplace.sql(&query, Some(""))), stdout(&workplace.sql(PATHS, None)));
+}
+
+/// Returns whether a process has a socket, as the system lists its files.
+fn is_connected(process: &Child) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{}/fd", process.id())) else { return true };
+    let targets = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count() > 2
 }

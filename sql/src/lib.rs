@@ -101,6 +101,7 @@ pub use number::Number;
 pub use options::{FirstAnswer, Policy, RedpollOptions, Spread, TargetCheck, TargetChoice};
 pub use policy::ClaimRegions;
 pub use semiring::Semiring;
+pub use spread::Load;
 pub use statement::{STACK_SIZE, with_deep_stack};
 pub use table::{ComputeFn, ModeRange, TensorColumn, TensorTable};
 

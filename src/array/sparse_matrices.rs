@@ -64,7 +64,9 @@ impl Array {
             let zero = state.prim().is_some_and(|p| fill.cast(p) == Some(Scalar::zero(p)));
             match state.rank() {
                 2 if zero => Ok(state.with_expr(state.expr.clone().reformat(Format::csr())?)),
-                2 => Err(Cause::Shape(format!("expected fill value 0, found {fill}; subtract it first"))),
+                2 => Err(Cause::Shape(format!(
+                    "expected fill value 0, found {fill}; `refill(0)` stores the elements with this value"
+                ))),
                 rank => Err(Cause::Shape(format!("expected a matrix, found {rank} modes"))),
             }
         });

@@ -93,7 +93,10 @@ impl StandInArgs {
         };
         let is_known = |name: &str| names.contains(name) || results.iter().any(|result| result.name == name);
         if let Some(Named { name, .. }) = self.format.iter().find(|format| !is_known(&format.name)) {
-            return unknown(format!("--format {name}: no table without a file has this name"), &names);
+            return unknown(
+                format!("--format {name}: no result of the plan and no table without a file has this name"),
+                &names,
+            );
         }
         let is_table = |name: &str| names.contains(name) && !indices.contains(name);
         let is_unknown = |name: &str| !occurs(name, text) || written_size(name).is_some() || is_table(name);

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// Run tasks of queries for `redpoll sql --cluster`, until Ctrl-C
@@ -32,6 +33,10 @@ pub(super) struct Args {
     /// alone needs none
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
+
+    /// The time in seconds after which another worker that does not answer counts as lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
 
     /// The number of threads of kernels
     #[arg(long, value_name = "N", value_parser = threads)]
@@ -70,7 +75,7 @@ pub(super) fn worker(args: &Args, memory_limit: Option<usize>, out: &mut impl Wr
         })?;
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;
-        let worker = Worker::new(&database, secret.as_deref());
+        let worker = Worker::new(&database, secret.as_deref(), Duration::from_secs(args.timeout))?;
         Ok(worker.serve(listener, pending()).await?)
     })
 }

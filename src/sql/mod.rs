@@ -10,8 +10,8 @@ mod engine;
 #[cfg(feature = "cluster")]
 pub use redpoll_sql::{Cluster, Worker};
 pub use redpoll_sql::{
-    ComputeFn, Database, Engine, ModeRange, Number, Outcome, Policy, RedpollOptions, RunError, RunLimits, STACK_SIZE,
-    Semiring, TargetCheck, TargetChoice, TensorColumn, TensorTable, aggregates, claim, datafusion, message,
+    ComputeFn, Database, Engine, Load, ModeRange, Number, Outcome, Policy, RedpollOptions, RunError, RunLimits,
+    STACK_SIZE, Semiring, TargetCheck, TargetChoice, TensorColumn, TensorTable, aggregates, claim, datafusion, message,
     silence_guarded_panics, with_deep_stack,
 };
 
@@ -53,16 +53,13 @@ impl Session {
     /// use redpoll::sql::Cluster;
     ///
     /// let cluster = Cluster::new(["http://10.0.0.1:7400", "http://10.0.0.2:7400"], Some("secret"))?;
-    /// let session = redpoll::Session::default().on_cluster(&cluster)?;
+    /// let session = redpoll::Session::default().on_cluster(&cluster);
     /// session.sql("SELECT count(*) FROM 'edges.parquet' a JOIN 'edges.parquet' b ON a.dst = b.src")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    /// If the secret of the cluster cannot be sent as a header.
     #[cfg(feature = "cluster")]
-    pub fn on_cluster(&self, cluster: &Cluster) -> Result<Session, Error> {
-        Ok(self.with_database(self.database().on_cluster(cluster)?))
+    pub fn on_cluster(&self, cluster: &Cluster) -> Session {
+        self.with_database(self.database().on_cluster(cluster))
     }
 
     /// Runs statements separated by `;` and returns the rows of the last statement. The call

@@ -7,11 +7,10 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::prelude::SessionConfig;
 use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
 use datafusion_distributed::{
-    ChannelResolver, CoordinatorToWorkerMsg, DistributedExt, ExecuteTaskRequest, GetWorkerInfoRequest,
-    GetWorkerInfoResponse, MaybeEncoded, SetPlanRequest, WorkerChannel, WorkerToCoordinatorMsg,
+    ChannelResolver, CoordinatorToWorkerMsg, ExecuteTaskRequest, GetWorkerInfoRequest, GetWorkerInfoResponse,
+    MaybeEncoded, SetPlanRequest, WorkerChannel, WorkerToCoordinatorMsg,
 };
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -19,8 +18,11 @@ use http::{HeaderMap, HeaderValue};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tonic::transport::Endpoint;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use url::Url;
 
@@ -30,31 +32,31 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The header with the secret.
 const SECRET: &str = "x-redpoll-secret";
 
-/// The time within which a worker must accept a connection.
-const CONNECT: Duration = Duration::from_secs(5);
+/// The time after which a worker that does not respond counts as lost.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The interval of pings over a connection, and the time within which each must be answered.
-const PING: Duration = Duration::from_secs(5);
-
-/// A secret that the coordinator and the workers of a cluster share.
-#[derive(Clone)]
-pub(super) struct Secret(Arc<str>);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(..)")
-    }
-}
+/// A secret that the coordinator and the workers of a cluster share, as the value of a header.
+#[derive(Clone, Debug)]
+pub(super) struct Secret(HeaderValue);
 
 impl Secret {
-    pub(super) fn new(secret: &str) -> Secret {
-        Secret(secret.into())
-    }
-
-    /// Checks that a request has the secret.
+    /// Returns the secret of a text.
     ///
     /// # Errors
-    /// If it has another secret or none.
+    /// If the text cannot be the value of a header.
+    pub(super) fn new(secret: &str) -> Result<Secret> {
+        let mut value = HeaderValue::from_str(secret).map_err(|_| {
+            DataFusionError::Configuration("the secret of a cluster must consist of visible ASCII characters".into())
+        })?;
+        // The debug form hides the value.
+        value.set_sensitive(true);
+        Ok(Secret(value))
+    }
+
+    /// Checks that a request has the secret, if there is one.
+    ///
+    /// # Errors
+    /// If the request has another secret or none.
     pub(super) fn check(secret: Option<&Secret>, request: Request<()>) -> Result<Request<()>, Status> {
         let Some(Secret(secret)) = secret else { return Ok(request) };
         let found = request.metadata().get(SECRET).map_or(&[][..], |found| found.as_bytes());
@@ -67,11 +69,37 @@ impl Secret {
     }
 }
 
+/// A channel that adds the secret to each request.
+#[derive(Clone)]
+struct Authenticated {
+    channel: Channel,
+    secret: Option<Secret>,
+}
+
+impl Service<http::Request<Body>> for Authenticated {
+    type Response = <Channel as Service<http::Request<Body>>>::Response;
+    type Error = <Channel as Service<http::Request<Body>>>::Error;
+    type Future = <Channel as Service<http::Request<Body>>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.channel.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        if let Some(Secret(secret)) = &self.secret {
+            request.headers_mut().insert(SECRET, secret.clone());
+        }
+        self.channel.call(request)
+    }
+}
+
 /// The connections of a coordinator or of a worker to workers.
 #[derive(Clone, Debug)]
 pub(super) struct Connections {
     kind: Kind,
     secret: Option<Secret>,
+    /// The time after which a worker that does not respond counts as lost.
+    pub(super) timeout: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -83,35 +111,15 @@ enum Kind {
 }
 
 impl Connections {
-    /// Returns connections over sockets.
-    pub(super) fn over_sockets(secret: Option<Secret>) -> Connections {
-        Connections { kind: Kind::Sockets(Arc::default()), secret }
+    /// Returns connections over sockets. A worker that does not respond for `timeout` counts as lost.
+    pub(super) fn over_sockets(secret: Option<Secret>, timeout: Duration) -> Connections {
+        Connections { kind: Kind::Sockets(Arc::default()), secret, timeout }
     }
 
     /// Returns connections to workers in this process, which are set later. Plans still travel as
     /// messages.
     pub(super) fn in_process(workers: Arc<OnceLock<HashMap<Url, Worker>>>) -> Connections {
-        Connections { kind: Kind::InProcess(workers), secret: None }
-    }
-
-    /// Adds the connections to the configuration of a session.
-    ///
-    /// # Errors
-    /// If the secret cannot be sent as a header.
-    pub(super) fn install(&self, config: &mut SessionConfig) -> Result<()> {
-        if let Some(Secret(secret)) = &self.secret {
-            let value = HeaderValue::from_str(secret).map_err(|_| {
-                DataFusionError::Configuration(
-                    "the secret of a cluster must consist of visible ASCII characters".into(),
-                )
-            })?;
-            config.set_distributed_passthrough_headers(HeaderMap::from_iter([(
-                http::HeaderName::from_static(SECRET),
-                value,
-            )]))?;
-        }
-        config.set_distributed_channel_resolver(self.clone());
-        Ok(())
+        Connections { kind: Kind::InProcess(workers), secret: None, timeout: TIMEOUT }
     }
 
     /// Returns a connection over a socket.
@@ -121,14 +129,19 @@ impl Connections {
         }
         let endpoint = Endpoint::from_shared(url.to_string()).map_err(|error| of_worker(url, &error))?;
         let endpoint = endpoint
-            .connect_timeout(CONNECT)
+            .connect_timeout(self.timeout)
             .tcp_nodelay(true)
-            .http2_keep_alive_interval(PING)
-            .keep_alive_timeout(PING)
+            .http2_keep_alive_interval(self.timeout / 2)
+            .keep_alive_timeout(self.timeout / 2)
             .keep_alive_while_idle(true);
-        let channel = endpoint.connect().await.map_err(|error| of_worker(url, &error))?;
-        let channel = BoxCloneSyncChannel::new(channel);
-        self.check_version(create_worker_client(channel.clone()), url).await?;
+        let connect = async {
+            let channel = endpoint.connect().await.map_err(|error| of_worker(url, &error))?;
+            let channel = BoxCloneSyncChannel::new(Authenticated { channel, secret: self.secret.clone() });
+            self.check_version(create_worker_client(channel.clone()), url).await?;
+            Ok::<_, DataFusionError>(channel)
+        };
+        let connected = tokio::time::timeout(self.timeout, connect).await;
+        let channel = connected.map_err(|_| of_worker(url, &format_args!("no answer in {:?}", self.timeout)))??;
         open.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), channel.clone());
         Ok(channel)
     }

@@ -6,12 +6,13 @@ use super::planner::guard_task;
 use crate::database::Database;
 use crate::engines::Engines;
 use crate::options::RedpollOptions;
-use datafusion::error::DataFusionError;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_distributed::{DistributedExt, WorkerQueryContext};
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -35,11 +36,16 @@ impl std::fmt::Debug for Worker {
 
 impl Worker {
     /// Returns a worker with the engine, the memory limit and the file systems of a database. If
-    /// there is a secret, the worker refuses requests without it.
-    pub fn new(database: &Database, secret: Option<&str>) -> Worker {
-        let secret = secret.map(Secret::new);
+    /// there is a secret, the worker refuses requests without it. Another worker that does not answer
+    /// for `timeout` counts as lost.
+    ///
+    /// # Errors
+    /// If the secret cannot be sent as a header.
+    pub fn new(database: &Database, secret: Option<&str>, timeout: Duration) -> Result<Worker> {
+        let secret = secret.map(Secret::new).transpose()?;
         let runtime = database.context().runtime_env();
-        Worker::with_connections(&database.engines, runtime, Connections::over_sockets(secret.clone()), secret)
+        let connections = Connections::over_sockets(secret.clone(), timeout);
+        Ok(Worker::with_connections(&database.engines, runtime, connections, secret))
     }
 
     /// Returns a worker that reaches other workers by the given connections.
@@ -54,8 +60,8 @@ impl Worker {
             let (codec, connections) = (codec.clone(), connections.clone());
             async move {
                 let builder = query.builder.with_distributed_user_codec(codec);
+                let builder = builder.with_distributed_channel_resolver(connections);
                 let mut builder = builder.with_distributed_worker_plan_rewrite_handler(guard_task);
-                connections.install(builder.config().get_or_insert_default())?;
                 builder.config().get_or_insert_default().options_mut().extensions.insert(RedpollOptions::default());
                 Ok::<_, DataFusionError>(builder.build())
             }

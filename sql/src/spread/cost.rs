@@ -1,37 +1,55 @@
 //! The choice among the divisions of a region by their cost.
 
 use super::DividedRegion;
-use super::key::PartitionRows;
+use super::key::{PartitionInput, PartitionRows};
 
-/// The cost of dividing a region, in rows that a worker could encode instead: the workers start,
-/// shuffle and compile, and the coordinator merges their results.
+/// The time of dividing a region, as a number of rows that a worker encodes in this time: the workers
+/// start, shuffle and compile, and the coordinator merges their results.
 const DIVISION: f64 = 100_000.0;
 
-/// Returns the cheapest division for a cluster whose workers run `partitions` partitions in all.
-/// `rows` returns the estimated number of rows of an input of the region. Of equally cheap
-/// divisions, the first is returned.
+/// The time to join a row, relative to the time to encode the row. Joins with many matches take
+/// longer, so a division is chosen too late rather than too early.
+const JOIN: f64 = 4.0;
+
+/// Returns the division with the shortest time on a worker, for a cluster whose workers run
+/// `partitions` partitions in all. `rows` returns the estimated number of rows of an input of the
+/// region. Of equally good divisions, the first is returned.
 pub(super) fn cheapest(
     divisions: impl IntoIterator<Item = DividedRegion>,
     (workers, partitions): (usize, usize),
     rows: impl Fn(usize) -> f64,
 ) -> Option<DividedRegion> {
-    let costs =
-        divisions.into_iter().map(|division| (rows_of_worker(&division, (workers, partitions), &rows), division));
-    costs.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, division)| division)
+    let times = divisions.into_iter().map(|division| (time(&division, (workers, partitions), &rows), division));
+    times.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, division)| division)
 }
 
-/// Returns the number of rows that one worker receives and encodes, plus the cost of the division.
-fn rows_of_worker(divided: &DividedRegion, (workers, partitions): (usize, usize), rows: impl Fn(usize) -> f64) -> f64 {
-    let of_input = |rows: f64, of_partition: &PartitionRows| match of_partition {
-        PartitionRows::All => rows,
-        PartitionRows::OfKey(_) => rows / workers as f64,
-        PartitionRows::OfCell(columns) => {
-            let fields = columns.iter().zip(&divided.fields).filter(|(column, _)| column.is_some());
-            let parts: usize = fields.map(|(_, (_, parts))| *parts).product();
-            // A worker has several cells.
-            rows / parts as f64 * (partitions as f64 / workers as f64)
+/// Returns the time of a worker, as a number of rows that it encodes in this time.
+fn time(divided: &DividedRegion, (workers, partitions): (usize, usize), rows: impl Fn(usize) -> f64) -> f64 {
+    // The rows of an input that one worker receives.
+    let received = |input: usize| {
+        let PartitionInput { input, rows: of_partition } = &divided.inputs[input];
+        let rows = rows(*input);
+        match of_partition {
+            PartitionRows::All => rows,
+            PartitionRows::OfKey(_) => rows / workers as f64,
+            PartitionRows::OfCell(columns) => {
+                let fields = columns.iter().zip(&divided.fields).filter(|(column, _)| column.is_some());
+                let parts: usize = fields.map(|(_, (_, parts))| *parts).product();
+                // A worker has several cells.
+                rows / parts as f64 * (partitions as f64 / workers as f64)
+            }
         }
     };
-    let received: f64 = divided.inputs.iter().map(|input| of_input(rows(input.input), &input.rows)).sum();
-    received + if divided.fields.is_empty() { 0.0 } else { DIVISION }
+    let encoded: f64 = (0..divided.inputs.len()).map(received).sum();
+    let join = &divided.region.join;
+    let is_divided = !divided.fields.is_empty();
+    let joined: f64 = (0..join.leaves.len())
+        .filter_map(|leaf| join.input(leaf))
+        .map(|input| match divided.inputs[input].rows {
+            // A worker joins only those rows that match its rows of other inputs.
+            PartitionRows::All if is_divided => received(input) / workers as f64,
+            _ => received(input),
+        })
+        .sum();
+    encoded + JOIN * joined + if is_divided { DIVISION } else { 0.0 }
 }

@@ -29,6 +29,7 @@ mod cells;
 mod cluster_size;
 mod cost;
 mod key;
+mod load;
 mod partial;
 mod partition;
 mod plan;
@@ -39,6 +40,7 @@ pub(crate) use cluster_size::ClusterSize;
 pub(crate) use key::DividedRegion;
 #[cfg(feature = "cluster")]
 pub(crate) use key::PartitionInput;
+pub use load::Load;
 pub(crate) use partition::PartitionExec;
 pub(crate) use plan::{divide, plan_divided};
 pub(crate) use replicate::ReplicateExec;

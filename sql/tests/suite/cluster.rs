@@ -71,3 +71,47 @@ async fn many_workers_agree_with_datafusion() {
         }
     }
 }
+
+/// A small region runs on one worker. A larger one is divided by a key among a few workers, and into
+/// cells among many.
+#[tokio::test(flavor = "multi_thread")]
+async fn divisions_are_chosen_by_cost() {
+    let database = database().await;
+    for (table, rows) in [("small", 1000), ("large", 300_000)] {
+        let edges = "SELECT value * 7 % 4999 AS src, value * 11 % 4993 AS dst FROM generate_series(1, ";
+        run(&database, &format!("CREATE TABLE {table} AS {edges}{rows})")).await.unwrap();
+    }
+    for (table, workers, expected) in [
+        ("small", 64, "one partition"),
+        ("large", 2, "2 partitions by `a.dst`"),
+        ("large", 64, "partitions by `a.dst` in"),
+    ] {
+        let cluster = on_workers(&database, ("auto", workers)).await.unwrap();
+        let sql = format!(
+            "SELECT count(*) FROM {table} a, {table} b, {table} c WHERE a.dst = b.src AND b.dst = c.src AND c.dst = a.src"
+        );
+        let text = plan(&cluster, &sql).await;
+        let line = text.lines().find(|line| line.contains("RedpollPartitionExec")).unwrap_or(&text);
+        assert!(line.contains(expected), "{table} on {workers} workers: {line}");
+    }
+}
+
+/// Each task reads a share of a large table in memory, and of a large tensor.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_tables_are_divided_among_tasks() {
+    let database = database().await;
+    let rows = "SELECT value % 300 AS i, value / 300 AS j, CAST(value AS DOUBLE) AS v FROM generate_series(0, 39999)";
+    run(&database, &format!("CREATE TABLE t AS {rows}")).await.unwrap();
+    let tensor = database.tensor(&format!("SELECT i, j, v FROM ({rows})"), None).await.unwrap();
+    database.register_tensor("m", tensor, None).unwrap();
+    let cluster = on_workers(&database, ("keyed", 3)).await.unwrap();
+    run(&cluster, "SET datafusion.execution.batch_size = 1000").await.unwrap();
+    for table in ["t", "m"] {
+        let columns = if table == "t" { ["i", "v"] } else { ["i0", "value"] };
+        let sql = format!("SELECT {0} % 7 AS g, count(*), sum({1}) FROM {table} GROUP BY g", columns[0], columns[1]);
+        let text = plan(&cluster, &sql).await;
+        assert!(text.contains("input_tasks=3"), "{text}");
+        let expected = expected(&database, &sql).await;
+        compare_rows(&run(&cluster, &sql).await.unwrap(), &expected, false).unwrap();
+    }
+}

@@ -77,8 +77,9 @@ impl Array {
         let (_, size) = self.mode_of("compress", axis)?;
         let (shape, condition_shape) = (self.shape()?, condition.shape()?);
         if condition_shape != [size] {
-            let message =
-                format!("a condition of shape {condition_shape:?} does not match axis {axis} of shape {shape:?}");
+            let message = format!(
+                "a condition of shape {condition_shape:?} does not match axis {axis} of an array of shape {shape:?}"
+            );
             return Err(ArrayError::shape("compress", message));
         }
         self.take(Index::Gather(condition.nonzero()?.swap_remove(0)), axis).check()

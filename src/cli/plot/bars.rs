@@ -111,7 +111,7 @@ pub(super) fn draw(series: &[Series], titles: &Titles, caption: Caption<'_>, det
     }
     scene.rectangle(Rectangle { x: area.x, y: area.y + area.height, width: area.width, height: 1 }, FAINT);
     bottom_axis(&mut scene, area, &bin_ticks(&bins, pitch));
-    let powers = if bins.are_powers() { ", from this number up to the next" } else { "" };
+    let powers = if bins.are_powers() { ", in bins that begin at powers of two" } else { "" };
     let below = area.y + area.height + MARK + GAP + LINE_HEIGHT + 12;
     scene.text((area.x, below), Anchor::Start, FAINT, format!("{}{powers}", titles.bins));
     scene

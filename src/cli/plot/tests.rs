@@ -224,7 +224,7 @@ fn wide_ranges_are_logarithmic() {
         32 to 63: 0 rows (0 px)
         64 to 127: 0 rows (0 px)
         128 to 255: 1 rows (39 px)
-        a<b>.mtx | degrees of 500 x 500, 599 entries | number of rows, logarithmic | 1 | 10 | 100 | 0 | 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | entries of a row, from this number up to the next
+        a<b>.mtx | degrees of 500 x 500, 599 entries | number of rows, logarithmic | 1 | 10 | 100 | 0 | 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | entries of a row, in bins that begin at powers of two
     "#]],
     );
 }

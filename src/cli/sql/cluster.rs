@@ -3,7 +3,9 @@
 use super::CommandFailure;
 use crate::sql::{Cluster, message};
 use serde::Deserialize;
+use std::num::NonZero;
 use std::path::Path;
+use std::time::Duration;
 
 /// The contents of the file.
 #[derive(Deserialize)]
@@ -13,11 +15,14 @@ struct ClusterFile {
     workers: Vec<String>,
     /// The secret that the workers ask for.
     secret: Option<String>,
+    /// The time in seconds after which a worker that does not answer counts as lost.
+    timeout: Option<NonZero<u32>>,
 }
 
 /// The form of the file.
 const FORM: &str = "a cluster file has a line such as `workers = [\"http://127.0.0.1:7400\", \"http://127.0.0.1:7401\"]` \
-    and, if the workers need a secret, `secret = \"SECRET\"`";
+    and, if the workers need a secret, `secret = \"SECRET\"`; `timeout = 10` is the time in seconds after which a worker \
+    that does not answer counts as lost";
 
 /// Reads the workers of a cluster.
 ///
@@ -28,6 +33,10 @@ pub(super) fn read(file: &Path) -> Result<Cluster, CommandFailure> {
         CommandFailure::new(format!("{}: {}", file.display(), error.to_string().trim_end()), FORM)
     };
     let text = std::fs::read_to_string(file).map_err(|error| fault(&error))?;
-    let ClusterFile { workers, secret } = toml::from_str(&text).map_err(|error| fault(&error))?;
-    Cluster::new(workers, secret.as_deref()).map_err(|error| fault(&message(&error)))
+    let ClusterFile { workers, secret, timeout } = toml::from_str(&text).map_err(|error| fault(&error))?;
+    let cluster = Cluster::new(workers, secret.as_deref()).map_err(|error| fault(&message(&error)))?;
+    Ok(match timeout {
+        None => cluster,
+        Some(seconds) => cluster.with_timeout(Duration::from_secs(seconds.get().into())),
+    })
 }

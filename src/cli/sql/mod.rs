@@ -128,7 +128,7 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
     #[cfg(feature = "cluster")]
     let session = match &args.cluster {
         None => session,
-        Some(file) => session.on_cluster(&cluster::read(file)?)?,
+        Some(file) => session.on_cluster(&cluster::read(file)?),
     };
     let database = session.database();
     runtime.block_on(async {

@@ -6,8 +6,7 @@ use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::array_value_to_string;
 use redpoll::Session;
-use redpoll::sql::{Cluster, Database, datafusion};
-use std::num::NonZero;
+use redpoll::sql::{Database, datafusion};
 
 /// Returns a database without tables. The database claims every query that it can claim, even in
 /// the first call.
@@ -71,9 +70,10 @@ pub async fn run_in_partitions(
 ///
 /// # Panics
 /// If there is no worker.
+#[cfg(feature = "cluster")]
 pub async fn on_workers(database: &Database, (spread, workers): (&str, usize)) -> datafusion::error::Result<Database> {
-    let workers = NonZero::new(workers).expect("a cluster has a worker");
-    let database = database.on_cluster(&Cluster::in_process(workers, database))?;
+    let workers = std::num::NonZero::new(workers).expect("a cluster has a worker");
+    let database = database.on_cluster(&redpoll::sql::Cluster::in_process(workers, database));
     for setting in [
         &format!("SET redpoll.spread = '{spread}'"),
         "SET datafusion.execution.target_partitions = 2",
@@ -176,8 +176,8 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     }
 }
 
-/// Runs a query unclaimed, claimed, claimed with regions in partitions, and claimed on a cluster of
-/// workers in this process, and checks that the results agree. Returns the number of claimed regions, or `None` if the unclaimed and the claimed
+/// Runs a query unclaimed, claimed, claimed with regions in partitions, and, with the feature
+/// `cluster`, claimed on a cluster of workers in this process, and checks that the results agree. Returns the number of claimed regions, or `None` if the unclaimed and the claimed
 /// run fail.
 ///
 /// # Errors
@@ -205,10 +205,14 @@ pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Phas
                 let rows = run_in_partitions(database, sql, division).await;
                 let rows = rows.map_err(|e| fails("failed only in partitions")(e.to_string()))?;
                 compare_rows(&rows, &plain, ordered).map_err(fails("rows in partitions"))?;
-                let division = [("keyed", 2), ("cells", 3), ("auto", 2), ("keyed", 7)][sql.len() % 4];
-                let cluster = on_workers(database, division).await.map_err(|e| fails("cluster")(e.to_string()))?;
-                let rows = run(&cluster, sql).await.map_err(|e| fails("failed only on a cluster")(e.to_string()))?;
-                compare_rows(&rows, &plain, ordered).map_err(fails("rows of a cluster"))?;
+                #[cfg(feature = "cluster")]
+                {
+                    let division = [("keyed", 2), ("cells", 3), ("auto", 2), ("keyed", 7)][sql.len() % 4];
+                    let cluster = on_workers(database, division).await.map_err(|e| fails("cluster")(e.to_string()))?;
+                    let rows = run(&cluster, sql).await;
+                    let rows = rows.map_err(|e| fails("failed only on a cluster")(e.to_string()))?;
+                    compare_rows(&rows, &plain, ordered).map_err(fails("rows of a cluster"))?;
+                }
             }
         }
         (Err(_), Err(_)) => return Ok(None),

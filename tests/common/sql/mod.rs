@@ -11,7 +11,9 @@ mod session;
 mod shrink;
 mod table;
 
-pub use compare::{Cell, agree, check, claims, compare_rows, database, on_workers, rows, run, run_in_partitions};
+#[cfg(feature = "cluster")]
+pub use compare::on_workers;
+pub use compare::{Cell, agree, check, claims, compare_rows, database, rows, run, run_in_partitions};
 pub use draw::{GROUP, declarations, query};
 pub use query::{JoinClause, RandomQuery, WhereCondition};
 pub use runner::{CaseRunner, CaseStep, SqlCase, SqlOutcome};
