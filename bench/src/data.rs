@@ -143,6 +143,6 @@ pub fn read_real(name: &str) -> Result<Result<Content, MakeOutcome>> {
 }
 
 /// Returns the message about a file of the collection that is missing.
-pub(crate) fn missing_file(name: &str) -> String {
+pub fn missing_file(name: &str) -> String {
     format!("no file shared/datasets/{name} in a folder above the checkout; set REDPOLL_DATASETS to the collection")
 }

@@ -64,6 +64,7 @@ pub struct Database {
     context: SessionContext,
     pub(crate) cache: Arc<Cache>,
     /// The engines, one for each target.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "the workers of clusters read them"))]
     pub(crate) engines: Arc<Engines>,
     background: Arc<BackgroundJobs>,
 }

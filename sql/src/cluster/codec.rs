@@ -10,14 +10,12 @@ use crate::error::Error;
 use crate::options::TargetChoice;
 use crate::policy::Cache;
 use crate::run::RegionRunner;
-use crate::semiring::{Semiring, SemiringFunction};
 use crate::spread::{DataFusionPlan, DividedRegion, PartitionExec, PartitionInput, ReplicateExec, SpreadExec};
 use crate::table::{ScanPart, TensorScan, TensorTable};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 use datafusion_proto::protobuf;
@@ -181,17 +179,5 @@ impl PhysicalExtensionCodec for RegionCodec {
             Node::Spread(message) => Arc::new(self.spread(&message, inputs)?),
             Node::TensorScan(message) => Arc::new(tensor_scan(&message)?),
         })
-    }
-
-    fn try_encode_udaf(&self, function: &AggregateUDF, buffer: &mut Vec<u8>) -> Result<()> {
-        if let Some(function) = function.inner().downcast_ref::<SemiringFunction>() {
-            buffer.extend(serde_json::to_vec(&function.semiring).map_err(malformed)?);
-        }
-        Ok(())
-    }
-
-    fn try_decode_udaf(&self, _: &str, buffer: &[u8]) -> Result<Arc<AggregateUDF>> {
-        let semiring: Semiring = serde_json::from_slice(buffer).map_err(malformed)?;
-        Ok(Arc::new(AggregateUDF::from(SemiringFunction::new(semiring))))
     }
 }

@@ -1,5 +1,6 @@
 //! Connections to workers. Each error of a connection names the worker.
 
+use super::session_header::add_session;
 use super::worker::Worker;
 use crate::error::IN_WORKER;
 use async_trait::async_trait;
@@ -17,7 +18,7 @@ use futures::stream::BoxStream;
 use http::{HeaderMap, HeaderValue};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tonic::body::Body;
@@ -43,9 +44,10 @@ impl Secret {
     /// Returns the secret of a text.
     ///
     /// # Errors
-    /// If the text cannot be the value of a header.
+    /// If the text is empty, or cannot be the value of a header.
     pub(super) fn new(secret: &str) -> Result<Secret> {
-        let mut value = HeaderValue::from_str(secret).map_err(|_| {
+        let value = HeaderValue::from_str(secret).ok().filter(|value| !value.is_empty());
+        let mut value = value.ok_or_else(|| {
             DataFusionError::Configuration("the secret of a cluster must consist of visible ASCII characters".into())
         })?;
         // The debug form hides the value.
@@ -107,8 +109,11 @@ enum Kind {
     /// Over sockets, with the connections that are open.
     Sockets(Arc<Mutex<HashMap<Url, BoxCloneSyncChannel>>>),
     /// To workers in this process.
-    InProcess(Arc<OnceLock<HashMap<Url, Worker>>>),
+    InProcess(Weak<Registry>),
 }
+
+/// The workers of a cluster in one process.
+pub(super) type Registry = HashMap<Url, Worker>;
 
 impl Connections {
     /// Returns connections over sockets. A worker that does not respond for `timeout` counts as lost.
@@ -116,9 +121,8 @@ impl Connections {
         Connections { kind: Kind::Sockets(Arc::default()), secret, timeout }
     }
 
-    /// Returns connections to workers in this process, which are set later. Plans still travel as
-    /// messages.
-    pub(super) fn in_process(workers: Arc<OnceLock<HashMap<Url, Worker>>>) -> Connections {
+    /// Returns connections to workers in this process. Plans still travel as messages.
+    pub(super) fn in_process(workers: Weak<Registry>) -> Connections {
         Connections { kind: Kind::InProcess(workers), secret: None, timeout: TIMEOUT }
     }
 
@@ -165,7 +169,7 @@ impl ChannelResolver for Connections {
         let client = match &self.kind {
             Kind::Sockets(open) => create_worker_client(self.channel(open, url).await?),
             Kind::InProcess(workers) => {
-                let worker = workers.get().and_then(|workers| workers.get(url)).cloned();
+                let worker = workers.upgrade().and_then(|workers| workers.get(url).cloned());
                 let worker = worker.ok_or_else(|| of_worker(url, &"it does not exist"))?;
                 Box::new(InProcess(worker)) as Box<dyn WorkerChannel>
             }
@@ -200,7 +204,8 @@ impl WorkerChannel for Named {
         metrics: ExecutionPlanMetricsSet,
         context: &Arc<TaskContext>,
     ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
-        let url = self.url.clone();
+        let (url, mut headers) = (self.url.clone(), headers);
+        add_session(&mut headers, context)?;
         let answers = self.client.coordinator_channel(headers, request, messages, metrics, context).await;
         let answers = answers.map_err(|error| in_worker(&self.url, error))?;
         Ok(answers.map(move |answer| answer.map_err(|error| in_worker(&url, error))).boxed())

@@ -1,20 +1,22 @@
 //! Clusters, and databases whose queries run on a cluster.
 
 use super::codec::RegionCodec;
-use super::connection::{Connections, Secret, TIMEOUT};
+use super::connection::{Connections, Registry, Secret, TIMEOUT};
 use super::leaves::{divide_leaf, tasks_of_leaf};
-use super::planner::{ChangingPlanner, broadcast_whole_inputs, guard_undivided, tasks_of_region};
+use super::planner::{
+    ChangingPlanner, ExplainingPlanner, RefuseSeveralRows, broadcast_whole_inputs, guard_coordinator, tasks_of_region,
+};
 use super::worker::Worker;
 use crate::database::Database;
 use crate::spread::ClusterSize;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use datafusion_distributed::{DesiredTaskCountEvent, DistributedExt, SessionStateBuilderExt, WorkerResolver};
 use std::num::NonZero;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
@@ -27,6 +29,8 @@ const MIN_PARTITIONS: usize = 2;
 pub struct Cluster {
     urls: Arc<[Url]>,
     connections: Connections,
+    /// The workers in this process.
+    _in_process: Option<Arc<Registry>>,
 }
 
 impl WorkerResolver for Cluster {
@@ -58,7 +62,8 @@ impl Cluster {
             return Err(DataFusionError::Configuration("a cluster needs at least one worker".into()));
         }
         let secret = secret.map(Secret::new).transpose()?;
-        Ok(Cluster { urls: urls.into(), connections: Connections::over_sockets(secret, TIMEOUT) })
+        let connections = Connections::over_sockets(secret, TIMEOUT);
+        Ok(Cluster { urls: urls.into(), connections, _in_process: None })
     }
 
     /// Returns the same cluster, where a worker counts as lost after `timeout` without an answer, not
@@ -71,16 +76,17 @@ impl Cluster {
     /// Returns a cluster of workers in this process, which share the engine of a database and have
     /// no memory limits. Plans travel as messages, as between processes.
     pub fn in_process(workers: NonZero<usize>, database: &Database) -> Cluster {
-        let registry = Arc::new(OnceLock::new());
-        let connections = Connections::in_process(registry.clone());
         let url = |k: usize| Url::parse(&format!("http://worker-{k}")).expect("the URL is valid");
         let urls: Arc<[Url]> = (0..workers.get()).map(url).collect();
-        let worker = |url: &Url| {
-            let runtime = Arc::<RuntimeEnv>::default();
-            (url.clone(), Worker::with_connections(&database.engines, runtime, connections.clone(), None))
-        };
-        registry.set(urls.iter().map(worker).collect()).expect("the registry is set once");
-        Cluster { urls, connections }
+        let registry = Arc::new_cyclic(|registry| {
+            let worker = |url: &Url| {
+                let (runtime, connections) = (Arc::<RuntimeEnv>::default(), Connections::in_process(registry.clone()));
+                (url.clone(), Worker::with_connections(&database.engines, runtime, connections, None))
+            };
+            urls.iter().map(worker).collect::<Registry>()
+        });
+        let connections = Connections::in_process(Arc::downgrade(&registry));
+        Cluster { urls, connections, _in_process: Some(registry) }
     }
 
     /// Returns the number of workers.
@@ -91,8 +97,9 @@ impl Cluster {
 
 impl Database {
     /// Returns a database with the same tables and functions whose queries run on a cluster. Files
-    /// are read by the workers; tables in memory and tensors travel with each query. Regions are
-    /// divided as `redpoll.spread` says, and their encoded rows are not cached.
+    /// are read by the workers and, for small queries, by this process; tables in memory and tensors
+    /// travel with each query. Regions are divided as `redpoll.spread` says, and their encoded rows
+    /// are not cached.
     pub fn on_cluster(&self, cluster: &Cluster) -> Database {
         let codec = RegionCodec { engines: self.engines.clone(), cache: self.cache.clone() };
         let size = ClusterSize { workers: cluster.size() };
@@ -103,24 +110,28 @@ impl Database {
             .with_distributed_desired_task_count_handler(move |event: DesiredTaskCountEvent<'_>| {
                 tasks_of_region(&event, size.workers.get()).or_else(|| tasks_of_leaf(&event)).map(Ok)
             })
-            .with_distributed_scale_up_leaf_node_handler(divide_leaf);
+            .with_distributed_scale_up_leaf_node_handler(divide_leaf)
+            .with_analyzer_rule(Arc::new(RefuseSeveralRows));
         let config = builder.config().get_or_insert_default();
         size.set(config);
+        // Tasks of DataFusion's own plan of a region, which is most often not needed, report no metrics.
+        config.set_distributed_metrics_collection(false).expect("the option exists");
         let execution = &mut config.options_mut().execution;
         execution.target_partitions = execution.target_partitions.max(MIN_PARTITIONS);
-        let builder = changing_planner(builder, broadcast_whole_inputs).with_distributed_planner();
-        let state = changing_planner(builder, guard_undivided).build();
-        self.with_context(SessionContext::new_with_state(state))
+        let builder = with_planner(builder, |planner| ChangingPlanner { planner, change: broadcast_whole_inputs });
+        let builder = with_planner(builder.with_distributed_planner(), ExplainingPlanner);
+        let builder = with_planner(builder, |planner| ChangingPlanner { planner, change: guard_coordinator });
+        self.with_context(SessionContext::new_with_state(builder.build()))
     }
 }
 
-/// Lets a function change the execution plans of a session.
-fn changing_planner(
+/// Wraps the planner of a session.
+fn with_planner<P: QueryPlanner + Send + Sync + 'static>(
     mut builder: SessionStateBuilder,
-    change: fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
+    wrap: impl FnOnce(Arc<dyn QueryPlanner + Send + Sync>) -> P,
 ) -> SessionStateBuilder {
     match builder.query_planner().take() {
-        Some(planner) => builder.with_query_planner(Arc::new(ChangingPlanner { planner, change })),
+        Some(planner) => builder.with_query_planner(Arc::new(wrap(planner))),
         None => builder,
     }
 }

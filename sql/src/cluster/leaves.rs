@@ -1,59 +1,59 @@
-//! Scans of tables in memory and of tensors, of which each task reads a share of the rows.
+//! Scans of tables in memory, of which each task reads a share of the rows.
 
-use crate::table::{ScanPart, TensorScan, share_of};
-use datafusion::common::stats::Precision;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion_distributed::{
     DesiredTaskCountEvent, DesiredTaskCountEventResponse, DistributedLeafExec, ScaleUpLeafNodeEvent,
     ScaleUpLeafNodeEventResponse,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
-/// The least number of rows of a task, so that sending a task does not take longer than its work.
+/// The number of rows of a task. With fewer rows, sending a task would take longer than its work.
 const ROWS_PER_TASK: usize = 8192;
 
-/// Returns the number of tasks that read a table in memory or a tensor; `None` for other plans.
+/// Returns the number of tasks that read a table in memory; `None` for other plans.
 pub(super) fn tasks_of_leaf(event: &DesiredTaskCountEvent<'_>) -> Option<DesiredTaskCountEventResponse> {
-    share(event.plan, (0, 1))?.ok()?;
-    let statistics = StatisticsContext::new().compute(event.plan.as_ref(), &StatisticsArgs::new()).ok()?;
-    let rows = match statistics.num_rows {
-        Precision::Exact(rows) | Precision::Inexact(rows) => rows,
-        Precision::Absent => 0,
-    };
+    let memory = divisible(event.plan)?;
+    let rows: usize = memory.partitions().iter().flatten().map(RecordBatch::num_rows).sum();
     Some(DesiredTaskCountEventResponse::desired(rows.div_ceil(ROWS_PER_TASK).max(1)))
 }
 
-/// Divides a table in memory or a tensor among the tasks of its stage. Returns `None` for other
-/// plans.
+/// Divides a table in memory among the tasks of its stage. Leaves a stage with one task as it is.
+/// Returns `None` for other plans.
 pub(super) fn divide_leaf(event: ScaleUpLeafNodeEvent<'_>) -> Option<Result<ScaleUpLeafNodeEventResponse>> {
     let ScaleUpLeafNodeEvent { plan, task_count, .. } = event;
-    let shares = (0..task_count).map(|k| share(plan, (k, task_count)));
-    let shares = shares.collect::<Option<Result<Vec<_>>>>()?;
+    if task_count == 1 {
+        return Some(Ok(ScaleUpLeafNodeEventResponse::new(plan.clone())));
+    }
+    let memory = divisible(plan)?;
+    let shares = (0..task_count).map(|k| share(memory, (k, task_count))).collect::<Result<Vec<_>>>();
     let divided = shares.and_then(|shares| DistributedLeafExec::try_new(plan.clone(), shares));
     Some(divided.map(|plan| ScaleUpLeafNodeEventResponse::new(Arc::new(plan))))
 }
 
-/// Returns the scan of a share of the rows (see [`ScanPart::share`]). Returns `None` for scans of
-/// files, for scans with a limit, and for plans that are no scans.
-fn share(plan: &Arc<dyn ExecutionPlan>, share: (usize, usize)) -> Option<Result<Arc<dyn ExecutionPlan>>> {
-    if plan.fetch().is_some() {
-        return None;
-    }
-    if let Some(scan) = plan.downcast_ref::<TensorScan>() {
-        let part = ScanPart { share, ..scan.part().clone() };
-        return Some(TensorScan::of_part(scan.table().clone(), part).map(|scan| Arc::new(scan) as _));
-    }
+/// Returns the rows of a plan that can be divided among tasks: those of a table in memory with several
+/// partitions. The nodes above a plan with one partition may need all rows in one place, for example to
+/// sort them.
+fn divisible(plan: &Arc<dyn ExecutionPlan>) -> Option<&MemorySourceConfig> {
     let memory = plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<MemorySourceConfig>()?;
-    Some(share_of_batches(memory, share))
+    // The order of a projected table is stated for its projected columns.
+    let is_ordered = memory.projection().is_some() && !memory.sort_information().is_empty();
+    (memory.partitions().len() > 1 && plan.fetch().is_none() && !is_ordered).then_some(memory)
+}
+
+/// Returns the range of number `k` of `n` shares of `count` rows.
+fn share_of(count: usize, (k, n): (usize, usize)) -> Range<usize> {
+    let bound = |k: usize| (count as u128 * k as u128 / n as u128) as usize;
+    bound(k)..bound(k + 1)
 }
 
 /// Returns the scan of a share of each batch of each partition, so that the rows of a partition
 /// stay in their order.
-fn share_of_batches(memory: &MemorySourceConfig, share: (usize, usize)) -> Result<Arc<dyn ExecutionPlan>> {
+fn share(memory: &MemorySourceConfig, share: (usize, usize)) -> Result<Arc<dyn ExecutionPlan>> {
     let partitions = memory.partitions().iter().map(|batches| {
         let slices = batches.iter().map(|batch| {
             let rows = share_of(batch.num_rows(), share);

@@ -77,7 +77,7 @@ pub(super) struct TensorMessage {
 pub(super) struct TensorScanMessage {
     #[prost(message, optional, tag = "1")]
     pub(super) table: Option<TensorMessage>,
-    /// The ranges, the limit, the projection and the part, as JSON of `ScanText`.
+    /// The ranges, the limit and the projection, as JSON of `ScanPart`.
     #[prost(string, tag = "2")]
     pub(super) scan: String,
 }

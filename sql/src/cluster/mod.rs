@@ -9,8 +9,9 @@
 //! |---|---|
 //! | `coordinator.rs` | [`Cluster`], and a database on a cluster |
 //! | `planner.rs` | what is added to execution plans before and after their division into stages |
-//! | `leaves.rs` | tables in memory and tensors, of which each task reads a part |
+//! | `leaves.rs` | tables in memory, of which each task reads a part |
 //! | `codec.rs`, `message.rs`, `region_message.rs` | the messages in which redpoll's nodes travel |
+//! | `session_header.rs` | the settings and semirings of a session, for the tasks of its queries |
 //! | `worker.rs` | [`Worker`], which runs the tasks |
 //! | `connection.rs` | connections to workers, over sockets or within the process |
 
@@ -21,6 +22,7 @@ mod leaves;
 mod message;
 mod planner;
 mod region_message;
+mod session_header;
 mod worker;
 
 pub use coordinator::Cluster;

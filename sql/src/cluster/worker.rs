@@ -3,10 +3,10 @@
 use super::codec::RegionCodec;
 use super::connection::{self, Connections, Secret};
 use super::planner::guard_task;
+use super::session_header::session_of;
 use crate::database::Database;
 use crate::engines::Engines;
-use crate::options::RedpollOptions;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_distributed::{DistributedExt, WorkerQueryContext};
 use std::future::Future;
@@ -17,6 +17,10 @@ use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
+/// The largest size of a request in bytes. Requests contain plans, with the tables in memory that the
+/// plans read.
+const MAX_MESSAGE: usize = 1 << 30;
+
 /// A worker of a cluster. It runs tasks of queries, which coordinators and other workers send to
 /// it. A worker never plans a query, and keeps nothing after the end of a query.
 ///
@@ -26,6 +30,7 @@ use tonic::transport::server::TcpIncoming;
 pub struct Worker {
     pub(super) tasks: datafusion_distributed::Worker,
     secret: Option<Secret>,
+    timeout: Duration,
 }
 
 impl std::fmt::Debug for Worker {
@@ -37,7 +42,7 @@ impl std::fmt::Debug for Worker {
 impl Worker {
     /// Returns a worker with the engine, the memory limit and the file systems of a database. If
     /// there is a secret, the worker refuses requests without it. Another worker that does not answer
-    /// for `timeout` counts as lost.
+    /// for `timeout` counts as lost, as does a coordinator.
     ///
     /// # Errors
     /// If the secret cannot be sent as a header.
@@ -55,21 +60,21 @@ impl Worker {
         connections: Connections,
         secret: Option<Secret>,
     ) -> Worker {
+        let timeout = connections.timeout;
         let codec = RegionCodec { engines: engines.clone(), cache: Arc::default() };
         let session = move |query: WorkerQueryContext| {
             let (codec, connections) = (codec.clone(), connections.clone());
             async move {
                 let builder = query.builder.with_distributed_user_codec(codec);
                 let builder = builder.with_distributed_channel_resolver(connections);
-                let mut builder = builder.with_distributed_worker_plan_rewrite_handler(guard_task);
-                builder.config().get_or_insert_default().options_mut().extensions.insert(RedpollOptions::default());
-                Ok::<_, DataFusionError>(builder.build())
+                let builder = builder.with_distributed_worker_plan_rewrite_handler(guard_task);
+                session_of(builder, &query.headers)
             }
         };
         let tasks = datafusion_distributed::Worker::from_session_builder(session)
             .with_runtime_env(runtime)
             .with_version(connection::VERSION);
-        Worker { tasks, secret }
+        Worker { tasks, secret, timeout }
     }
 
     /// Serves requests over a socket until `shutdown` is ready. Runs of tasks are then cancelled.
@@ -80,8 +85,10 @@ impl Worker {
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let secret = self.secret.clone();
         let server = Server::builder()
+            .http2_keepalive_interval(Some(self.timeout / 2))
+            .http2_keepalive_timeout(Some(self.timeout / 2))
             .layer(tonic::service::InterceptorLayer::new(move |request| Secret::check(secret.as_ref(), request)))
-            .add_service(self.tasks.clone().into_worker_server())
+            .add_service(self.tasks.clone().into_worker_server().max_decoding_message_size(MAX_MESSAGE))
             .serve_with_incoming(incoming);
         tokio::select! {
             served = server => served.map_err(io::Error::other),

@@ -259,12 +259,20 @@ impl PartitionJob {
     /// Reads the rows of the partition and runs the region over them. The memory of the results
     /// stays reserved until the stream is dropped.
     async fn run(self) -> Result<stream::BoxStream<'static, Result<RecordBatch>>> {
-        let _permit = self.shared.permits.acquire().await.map_err(|e| DataFusionError::External(Box::new(e)))?;
+        let permit =
+            || async { self.shared.permits.acquire().await.map_err(|e| DataFusionError::External(Box::new(e))) };
+        // On a worker, all partitions read at once: their rows share connections, which are blocked
+        // while one of the partitions waits.
+        let before = if self.is_on_worker { None } else { Some(permit().await?) };
         let cancelled = Arc::<AtomicBool>::default();
         let cancel = CancelOnDrop(cancelled.clone());
         let encoding = self.allowance(&cancelled);
         let inputs = (0..self.inputs.len()).map(|k| self.rows(k, &encoding));
         let inputs = try_join_all(inputs).await;
+        let _permit = match before {
+            Some(permit) => permit,
+            None => permit().await?,
+        };
         let (runner, divided) = (self.runner.clone(), self.divided.clone());
         let allowances = {
             let (context, cache) = (self.context.clone(), self.cache.clone());

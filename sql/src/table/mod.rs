@@ -13,9 +13,9 @@ mod sink;
 pub(crate) use factory::TensorFactory;
 pub(crate) use factory::{TensorOptions, open_tensor, remaining_memory};
 pub(crate) use ranges::range_of;
-pub(crate) use scan::TensorScan;
 #[cfg(feature = "cluster")]
-pub(crate) use scan::{ScanPart, share_of};
+pub(crate) use scan::ScanPart;
+pub(crate) use scan::TensorScan;
 pub(crate) use sink::tensor_of_rows;
 pub(crate) use sink::{TensorFileFactory, TensorSink};
 

@@ -40,9 +40,6 @@ pub(crate) struct ScanPart {
     pub(crate) limit: Option<usize>,
     /// The columns to read.
     pub(crate) projection: Vec<usize>,
-    /// The share of the rows: `(k, n)` is number `k` of `n` shares of about equal size, in the
-    /// order of the rows.
-    pub(crate) share: (usize, usize),
 }
 
 impl TensorScan {
@@ -57,7 +54,7 @@ impl TensorScan {
         limit: Option<usize>,
     ) -> Result<TensorScan> {
         let projection = projection.cloned().unwrap_or_else(|| (0..table.schema().fields().len()).collect());
-        TensorScan::of_part(table, ScanPart { ranges, limit, projection, share: (0, 1) })
+        TensorScan::of_part(table, ScanPart { ranges, limit, projection })
     }
 
     /// Returns the scan of a part of a table.
@@ -91,12 +88,11 @@ impl TensorScan {
 impl DisplayAs for TensorScan {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schema = self.table.schema();
-        let ScanPart { ranges, limit, projection, share } = &self.part;
+        let ScanPart { ranges, limit, projection } = &self.part;
         let ranges = ranges.iter().map(|r| format!("{} in {}..{}", schema.field(r.mode).name(), r.low, r.high));
         let ranges = ranges.collect::<Vec<_>>().join(", ");
         let limit = limit.map(|limit| limit.to_string());
-        let share = (share.1 > 1).then(|| format!("{} of {}", share.0 + 1, share.1));
-        let parts = [("within", Some(ranges).filter(|text| !text.is_empty())), ("limit", limit), ("share", share)];
+        let parts = [("within", Some(ranges).filter(|text| !text.is_empty())), ("limit", limit)];
         let parts = parts.into_iter().filter_map(|(name, text)| Some((name, text?)));
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
@@ -163,9 +159,8 @@ impl ExecutionPlan for TensorScan {
     }
 
     fn statistics_from_inputs(&self, _: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        let ScanPart { ranges, limit, projection, share } = &self.part;
-        let statistics = statistics(&self.table, ranges, *limit).project(Some(projection));
-        Ok(Arc::new(if share.1 > 1 { statistics.to_inexact() } else { statistics }))
+        let ScanPart { ranges, limit, projection } = &self.part;
+        Ok(Arc::new(statistics(&self.table, ranges, *limit).project(Some(projection))))
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -176,20 +171,11 @@ impl ExecutionPlan for TensorScan {
 /// Reads the rows of a part, with all columns. A scan of all rows caches the rows in the table.
 fn read(table: &TensorTable, part: &ScanPart) -> Result<RecordBatch, Error> {
     let limit = part.limit.unwrap_or(usize::MAX);
-    let rows = if part.ranges.is_empty() && (part.limit.is_none() || table.cached_rows().is_some()) {
+    if part.ranges.is_empty() && (part.limit.is_none() || table.cached_rows().is_some()) {
         let rows = table.rows()?;
-        rows.slice(0, limit.min(rows.num_rows()))
-    } else {
-        table.rows_within(&window(table.shape(), &part.ranges), limit)?
-    };
-    let range = share_of(rows.num_rows(), part.share);
-    Ok(rows.slice(range.start, range.len()))
-}
-
-/// Returns the range of a share of `count` rows (see [`ScanPart::share`]).
-pub(crate) fn share_of(count: usize, (k, n): (usize, usize)) -> Range<usize> {
-    let bound = |k: usize| (count as u128 * k as u128 / n.max(1) as u128) as usize;
-    bound(k)..bound(k + 1)
+        return Ok(rows.slice(0, limit.min(rows.num_rows())));
+    }
+    table.rows_within(&window(table.shape(), &part.ranges), limit)
 }
 
 /// Estimates the statistics of at most `limit` rows within all ranges. Without ranges, the number

@@ -1,8 +1,10 @@
 //! Queries on clusters, compared with plain DataFusion.
 
 use crate::spread::{QUERIES, graph};
-use redpoll::sql::Database;
+use redpoll::logic::op::Builtin;
+use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll::sql::datafusion::physical_plan::displayable;
+use redpoll::sql::{Database, Number, Semiring};
 use redpoll_testing::sql::{compare_rows, database, on_workers, run};
 
 /// Returns the execution plan as text.
@@ -24,10 +26,14 @@ async fn expected(database: &Database, sql: &str) -> Vec<redpoll::sql::datafusio
 async fn regions_run_in_stages() {
     let database = graph().await;
     let cluster = on_workers(&database, ("keyed", 3)).await.unwrap();
-    let text = plan(&cluster, "SELECT a.src, count(*) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src").await;
+    let sql = "SELECT a.src, count(*) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src";
+    let text = plan(&cluster, sql).await;
     for node in ["RedpollPartitionExec", "NetworkShuffleExec", "NetworkBroadcastExec", "NetworkCoalesceExec"] {
         assert!(text.contains(node), "{node}: {text}");
     }
+    let rows = run(&cluster, &format!("EXPLAIN {sql}")).await.unwrap();
+    let text = pretty_format_batches(&rows).unwrap().to_string();
+    assert!(text.contains("Stage 2 ── tasks=1, partitions="), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,22 +102,39 @@ async fn divisions_are_chosen_by_cost() {
     }
 }
 
-/// Each task reads a share of a large table in memory, and of a large tensor.
+/// Each task reads a share of a large table in memory. Rows that must be in one place, because they are
+/// sorted, numbered or limited, stay there; settings and semirings of the session apply to workers.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_tables_are_divided_among_tasks() {
     let database = database().await;
-    let rows = "SELECT value % 300 AS i, value / 300 AS j, CAST(value AS DOUBLE) AS v FROM generate_series(0, 39999)";
+    let plus = Semiring::new("min_plus", Builtin::Min, Builtin::Add, Number::I64).unwrap();
+    database.register_semiring(plus);
+    let rows = "SELECT value % 300 AS i, value / 300 AS j, value * 7 % 1013 AS v, \
+         CAST(to_timestamp(value) AS VARCHAR) AS s FROM generate_series(0, 39999)";
     run(&database, &format!("CREATE TABLE t AS {rows}")).await.unwrap();
+    run(&database, "CREATE TABLE one AS SELECT 1 AS j FROM generate_series(1, 30000)").await.unwrap();
     let tensor = database.tensor(&format!("SELECT i, j, v FROM ({rows})"), None).await.unwrap();
     database.register_tensor("m", tensor, None).unwrap();
+    run(&database, "SET datafusion.execution.time_zone = '+08:00'").await.unwrap();
     let cluster = on_workers(&database, ("keyed", 3)).await.unwrap();
     run(&cluster, "SET datafusion.execution.batch_size = 1000").await.unwrap();
-    for table in ["t", "m"] {
-        let columns = if table == "t" { ["i", "v"] } else { ["i0", "value"] };
-        let sql = format!("SELECT {0} % 7 AS g, count(*), sum({1}) FROM {table} GROUP BY g", columns[0], columns[1]);
-        let text = plan(&cluster, &sql).await;
-        assert!(text.contains("input_tasks=3"), "{text}");
-        let expected = expected(&database, &sql).await;
-        compare_rows(&run(&cluster, &sql).await.unwrap(), &expected, false).unwrap();
+    let text = plan(&cluster, "SELECT i % 7 AS g, count(*) FROM t GROUP BY g").await;
+    assert!(text.contains("input_tasks=3"), "{text}");
+    for sql in [
+        "SELECT i % 7 AS g, count(*), sum(v) FROM t GROUP BY g",
+        "SELECT i0 % 7 AS g, count(*), sum(value) FROM m GROUP BY g",
+        "SELECT t.i, count(*) FROM t JOIN (SELECT j FROM one LIMIT 10) b ON t.j = b.j GROUP BY t.i",
+        "SELECT count(*) FROM t JOIN (SELECT i0 FROM m ORDER BY value, i0, i1 LIMIT 10) s ON t.i = s.i0",
+        "SELECT sum(n) FROM (SELECT row_number() OVER (ORDER BY i, j) AS n FROM t)",
+        "SELECT a.i, min_plus(a.v, b.v) FROM t a JOIN t b ON a.j = b.i GROUP BY a.i",
+        "SELECT max(to_unixtime(s)) FROM t",
+        "SELECT count(*) FROM t WHERE v > (SELECT avg(v) FROM t)",
+    ] {
+        let expected = expected(&database, sql).await;
+        let rows = run(&cluster, sql).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+        compare_rows(&rows, &expected, false).unwrap_or_else(|e| panic!("{sql}: {e}"));
     }
+    let error = run(&cluster, "SELECT count(*) FROM t WHERE v > (SELECT v FROM t)").await.unwrap_err();
+    assert!(error.to_string().contains("may have several rows"), "{error}");
+    run(&cluster, "EXPLAIN ANALYZE SELECT t.i, count(*) FROM t JOIN one b ON t.j = b.j GROUP BY t.i").await.unwrap();
 }

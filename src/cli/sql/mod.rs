@@ -75,7 +75,7 @@ pub(super) struct Args {
     /// Run queries on the workers of a cluster, which FILE lists: `workers = ["http://10.0.0.1:7400"]`
     /// and `secret = "SECRET"` if the workers need one
     #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "strict")]
     cluster: Option<PathBuf>,
 
     /// The number of threads of kernels and DataFusion
