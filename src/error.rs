@@ -4,10 +4,13 @@ use crate::Target;
 use crate::timings::Phase;
 use redpoll_compiler::notation::ProgramRule;
 use redpoll_logic::{Alias, plural};
+use std::fmt;
 use std::sync::Arc;
 
 /// Cause of a failed operation of redpoll.
-#[derive(Debug, thiserror::Error)]
+///
+/// The debug form is the message, so that a `main` that returns an error prints the message.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is not a plan over the bound tables. The fault is the author's.
@@ -153,6 +156,12 @@ pub enum Error {
     /// An operation on storage or on a device failed outside of a query.
     #[error(transparent)]
     Storage(Box<redpoll_kernels::Error>),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

@@ -1,5 +1,5 @@
-//! A cluster of processes: workers that listen on free ports of this machine, and `redpoll sql` as the
-//! coordinator. Proxies between the processes inject faults.
+//! A cluster of processes: workers that listen on free ports of this machine, and `redpoll sql` as
+//! the coordinator. Proxies between the processes inject faults.
 
 use std::fmt::Write;
 use std::fs;
@@ -46,8 +46,8 @@ enum Fault {
     Garbage,
 }
 
-/// Starts a proxy for a worker, and returns its URL. After the worker has sent `after` bytes over all
-/// connections, the fault begins.
+/// Starts a proxy for a worker, and returns its URL. After the worker has sent `after` bytes over
+/// all connections, the fault begins.
 fn proxy(worker: &str, fault: Fault, after: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -257,7 +257,8 @@ const UNWRITTEN: &str = "Error encountered while finalizing writes!";
 /// DataFusion's prefix with the name of the kind is left out. The message of a planning error is
 /// returned without DataFusion's note on where to report bugs, and without the error of each
 /// signature of a function, because the message lists the signatures. Syntax trees and nodes of
-/// plans are left out. If the error occurred in a worker of a cluster, the message names the worker.
+/// plans are left out. If the error occurred in a worker of a cluster, the message names the
+/// worker.
 ///
 /// ```
 /// # #[tokio::main]

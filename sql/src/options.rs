@@ -43,9 +43,9 @@ config_namespace! {
         /// The division of the rows of regions: `whole` for one part, `keyed` for partitions by the
         /// hash of a key, `cells` for cells of several fields. A region that cannot be divided into
         /// cells is divided by a key, and a region that cannot be divided at all runs as a whole.
-        /// `auto` is `whole`, which is faster on one machine once a region is cached; on a cluster, it is
-        /// the cheapest division.
-        /// `datafusion.execution.target_partitions` is the number of partitions.
+        /// `auto` is `whole`, which is faster on one machine once a region is cached; on a cluster,
+        /// it is the cheapest division. `datafusion.execution.target_partitions` is the number of
+        /// partitions.
         pub spread: Spread, default = Spread::Auto
     }
 }
@@ -154,8 +154,8 @@ pub enum Policy {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Spread {
-    /// Like `Whole`, which is faster on one machine once a region is cached. On a cluster, the cheapest
-    /// division.
+    /// Like `Whole`, which is faster on one machine once a region is cached. On a cluster, the
+    /// cheapest division.
     #[default]
     Auto,
     /// In one part.

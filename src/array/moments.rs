@@ -236,6 +236,12 @@ fn arg_extreme(state: &ArrayState, axes: &Axes, op: Builtin) -> Result<ArrayStat
         return Err(Cause::Shape(format!("values of dtype {} have no order", state.expr.info().dtype)));
     };
     along(state, axes, |expr, fields| {
+        let sizes = fields.iter().map(|field| expr.info().dimension(field).unwrap_or(0));
+        let count = sizes.fold(1u128, |count, size| count.saturating_mul(size.into()));
+        if i64::try_from(count).is_err() {
+            let message = "the axes have more than 2^63 elements, so an element has no number; use one axis at a time";
+            return Err(Cause::Shape(message.to_owned()));
+        }
         let mut number = Expr::literal(0i64);
         for field in &fields {
             let size = expr.info().dimension(field).unwrap_or(0);

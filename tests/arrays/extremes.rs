@@ -257,3 +257,12 @@ fn integers_are_compared_with_numbers_out_of_range() {
     assert_eq!(bytes.greater(-1).count_nonzero(..).to_vec::<i64>().unwrap(), [3]);
     assert!((&bytes + 300).check().is_err(), "`u8` cannot represent 300, so the sum is an error");
 }
+
+/// The number of an element among 2^64 elements does not fit into `i64`.
+#[test]
+fn positions_beyond_i64_are_an_error() {
+    let session = Session::default();
+    let a = session.triples([1 << 32, 1 << 32], Format::csf(2), [([3, 5], 2.0)]);
+    assert!(error(&a.argmax(..)).contains("one axis at a time"));
+    assert_eq!(a.argmax(1).max(..).to_vec::<i64>().unwrap(), [5]);
+}

@@ -1,6 +1,6 @@
-//! Prints the rows that the workers of a cluster would receive for patterns in graphs and for queries of
-//! TPC-H, for each division of the region, counted exactly (`Database::loads`). A line has the rows that
-//! the joins of DataFusion's own plan would distribute.
+//! Prints the rows that the workers of a cluster would receive for patterns in graphs and for
+//! queries of TPC-H, for each division of the region, counted exactly (`Database::loads`). A line
+//! has the rows that the joins of DataFusion's own plan would distribute.
 //!
 //! Arguments select the queries whose names contain one of them; without arguments, all run.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
@@ -145,8 +145,8 @@ async fn print_loads(database: &Database, (query, data): (&str, &str), sql: &str
     Ok(inputs)
 }
 
-/// Runs a query in DataFusion with hash joins over partitions, and returns the number of rows that the
-/// plan distributes by a hash.
+/// Runs a query in DataFusion with hash joins over partitions, and returns the number of rows that
+/// the plan distributes by a hash.
 async fn shuffled_rows(database: &Database, sql: &str) -> Result<usize> {
     let settings = |enabled: bool, threshold: usize| {
         [

@@ -116,7 +116,8 @@ enum Kind {
 pub(super) type Registry = HashMap<Url, Worker>;
 
 impl Connections {
-    /// Returns connections over sockets. A worker that does not respond for `timeout` counts as lost.
+    /// Returns connections over sockets. A worker that does not respond for `timeout` counts as
+    /// lost.
     pub(super) fn over_sockets(secret: Option<Secret>, timeout: Duration) -> Connections {
         Connections { kind: Kind::Sockets(Arc::default()), secret, timeout }
     }

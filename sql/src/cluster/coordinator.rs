@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// The least number of partitions of a worker. With one partition, DataFusion sends no rows from one
-/// worker to another.
+/// The least number of partitions of a worker. With one partition, DataFusion sends no rows from
+/// one worker to another.
 const MIN_PARTITIONS: usize = 2;
 
 /// The workers of a cluster.
@@ -44,8 +44,8 @@ impl Cluster {
     /// coordinator and the workers share the secret, if there is one.
     ///
     /// # Errors
-    /// If there is no worker, two workers have the same URL, the text of a worker is not a URL, or the
-    /// secret cannot be sent as a header.
+    /// If there is no worker, two workers have the same URL, the text of a worker is not a URL, or
+    /// the secret cannot be sent as a header.
     pub fn new<U: AsRef<str>>(workers: impl IntoIterator<Item = U>, secret: Option<&str>) -> Result<Cluster> {
         let mut urls: Vec<Url> = Vec::new();
         for worker in workers {
@@ -66,8 +66,8 @@ impl Cluster {
         Ok(Cluster { urls: urls.into(), connections, _in_process: None })
     }
 
-    /// Returns the same cluster, where a worker counts as lost after `timeout` without an answer, not
-    /// after 10 seconds. A worker also answers while it computes.
+    /// Returns the same cluster, where a worker counts as lost after `timeout` without an answer,
+    /// not after 10 seconds. A worker also answers while it computes.
     pub fn with_timeout(mut self, timeout: Duration) -> Cluster {
         self.connections.timeout = timeout;
         self
@@ -97,9 +97,9 @@ impl Cluster {
 
 impl Database {
     /// Returns a database with the same tables and functions whose queries run on a cluster. Files
-    /// are read by the workers and, for small queries, by this process; tables in memory and tensors
-    /// travel with each query. Regions are divided as `redpoll.spread` says, and their encoded rows
-    /// are not cached.
+    /// are read by the workers and, for small queries, by this process; tables in memory and
+    /// tensors travel with each query. Regions are divided as `redpoll.spread` says, and their
+    /// encoded rows are not cached.
     pub fn on_cluster(&self, cluster: &Cluster) -> Database {
         let codec = RegionCodec { engines: self.engines.clone(), cache: self.cache.clone() };
         let size = ClusterSize { workers: cluster.size() };
@@ -114,7 +114,8 @@ impl Database {
             .with_analyzer_rule(Arc::new(RefuseSeveralRows));
         let config = builder.config().get_or_insert_default();
         size.set(config);
-        // Tasks of DataFusion's own plan of a region, which is most often not needed, report no metrics.
+        // Tasks of DataFusion's own plan of a region, which is most often not needed, report no
+        // metrics.
         config.set_distributed_metrics_collection(false).expect("the option exists");
         let execution = &mut config.options_mut().execution;
         execution.target_partitions = execution.target_partitions.max(MIN_PARTITIONS);

@@ -35,9 +35,9 @@ pub(super) fn divide_leaf(event: ScaleUpLeafNodeEvent<'_>) -> Option<Result<Scal
     Some(divided.map(|plan| ScaleUpLeafNodeEventResponse::new(Arc::new(plan))))
 }
 
-/// Returns the rows of a plan that can be divided among tasks: those of a table in memory with several
-/// partitions. The nodes above a plan with one partition may need all rows in one place, for example to
-/// sort them.
+/// Returns the rows of a plan that can be divided among tasks: those of a table in memory with
+/// several partitions. The nodes above a plan with one partition may need all rows in one place,
+/// for example to sort them.
 fn divisible(plan: &Arc<dyn ExecutionPlan>) -> Option<&MemorySourceConfig> {
     let memory = plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<MemorySourceConfig>()?;
     // The order of a projected table is stated for its projected columns.

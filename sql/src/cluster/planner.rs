@@ -126,8 +126,8 @@ pub(super) fn guard_task(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlan
     Ok(WorkerPlanRewriteEventResponse::new(guard_scans(event.plan)?))
 }
 
-/// Returns the number of tasks of the nodes of regions: one per worker for a region in partitions, and
-/// one for a whole region and for the merge of partitions. Returns `None` for other nodes.
+/// Returns the number of tasks of the nodes of regions: one per worker for a region in partitions,
+/// and one for a whole region and for the merge of partitions. Returns `None` for other nodes.
 pub(super) fn tasks_of_region(
     event: &DesiredTaskCountEvent<'_>,
     workers: usize,

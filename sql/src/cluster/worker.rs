@@ -17,8 +17,8 @@ use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
-/// The largest size of a request in bytes. Requests contain plans, with the tables in memory that the
-/// plans read.
+/// The largest size of a request in bytes. Requests contain plans, with the tables in memory that
+/// the plans read.
 const MAX_MESSAGE: usize = 1 << 30;
 
 /// A worker of a cluster. It runs tasks of queries, which coordinators and other workers send to
@@ -41,8 +41,8 @@ impl std::fmt::Debug for Worker {
 
 impl Worker {
     /// Returns a worker with the engine, the memory limit and the file systems of a database. If
-    /// there is a secret, the worker refuses requests without it. Another worker that does not answer
-    /// for `timeout` counts as lost, as does a coordinator.
+    /// there is a secret, the worker refuses requests without it. Another worker that does not
+    /// answer for `timeout` counts as lost, as does a coordinator.
     ///
     /// # Errors
     /// If the secret cannot be sent as a header.

@@ -73,8 +73,8 @@ impl Fallback {
         Ok(with_schema(execute_stream(plan, context)?, schema))
     }
 
-    /// Returns DataFusion's execution plan for a place in the plan of a query, whose other parts the
-    /// physical optimizer has not seen yet.
+    /// Returns DataFusion's execution plan for a place in the plan of a query, whose other parts
+    /// the physical optimizer has not seen yet.
     ///
     /// # Errors
     /// The errors of [`Fallback::stream`].

@@ -3,8 +3,8 @@
 use super::DividedRegion;
 use super::key::{PartitionInput, PartitionRows};
 
-/// The time of dividing a region, as a number of rows that a worker encodes in this time: the workers
-/// start, shuffle and compile, and the coordinator merges their results.
+/// The time of dividing a region, as a number of rows that a worker encodes in this time: the
+/// workers start, shuffle and compile, and the coordinator merges their results.
 const DIVISION: f64 = 100_000.0;
 
 /// The time to join a row, relative to the time to encode the row. Joins with many matches take

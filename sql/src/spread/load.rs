@@ -38,9 +38,9 @@ pub struct Load {
 }
 
 impl Database {
-    /// Counts the rows that each of `workers` workers would receive for the first region of a query,
-    /// for each division of the region. The inputs of the region are computed in this process, and
-    /// their rows are hashed as on a cluster.
+    /// Counts the rows that each of `workers` workers would receive for the first region of a
+    /// query, for each division of the region. The inputs of the region are computed in this
+    /// process, and their rows are hashed as on a cluster.
     ///
     /// ```
     /// use std::num::NonZero;

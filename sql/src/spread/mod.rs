@@ -14,9 +14,9 @@
 //! the rows of the region. Otherwise the partitions return the states of DataFusion's aggregate
 //! functions, and DataFusion merges the states.
 //!
-//! [`DividedRegion`] chooses the key or the numbers of parts, and `cost` chooses among the divisions on
-//! a cluster. `load` counts the rows that workers would receive. The plan of a region in partitions
-//! has these nodes, from the inputs to the result:
+//! [`DividedRegion`] chooses the key or the numbers of parts, and `cost` chooses among the
+//! divisions on a cluster. `load` counts the rows that workers would receive. The plan of a region
+//! in partitions has these nodes, from the inputs to the result:
 //!
 //! - a [`ReplicateExec`] copies rows for cells;
 //! - DataFusion partitions the rows by the hash of the key, or of a number that stands for the
@@ -24,8 +24,8 @@
 //! - a [`PartitionExec`] runs the region of each partition;
 //! - DataFusion's aggregate merges states, unless each group is in one partition;
 //! - a [`SpreadExec`] returns the rows, or leaves the whole region to DataFusion if the rows of a
-//!   partition must be left to DataFusion. On a cluster, DataFusion's plan of the region is a second
-//!   input of this node.
+//!   partition must be left to DataFusion. On a cluster, DataFusion's plan of the region is a
+//!   second input of this node.
 
 mod cells;
 mod cluster_size;

@@ -43,7 +43,7 @@ pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Resul
     let file_type = copy.stored_as.as_deref().unwrap_or(extension);
     check_options(file_type, copy.options.iter().map(|(name, _)| name.as_str()))?;
     match Place::of(state, target)? {
-        Place::Pattern => fault("`*`, `?` and `[` mark a pattern of names; choose another name".to_owned()),
+        Place::Pattern => fault("`*`, `?` and `[` are characters of patterns; choose another name".to_owned()),
         Place::Local(path) => match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
                 fault(format!("there is no folder {}", folder.display()))

@@ -78,8 +78,8 @@ async fn many_workers_agree_with_datafusion() {
     }
 }
 
-/// A small region runs on one worker. A larger one is divided by a key among a few workers, and into
-/// cells among many.
+/// A small region runs on one worker. A larger one is divided by a key among a few workers, and
+/// into cells among many.
 #[tokio::test(flavor = "multi_thread")]
 async fn divisions_are_chosen_by_cost() {
     let database = database().await;
@@ -102,8 +102,9 @@ async fn divisions_are_chosen_by_cost() {
     }
 }
 
-/// Each task reads a share of a large table in memory. Rows that must be in one place, because they are
-/// sorted, numbered or limited, stay there; settings and semirings of the session apply to workers.
+/// Each task reads a share of a large table in memory. Rows that must be in one place, because they
+/// are sorted, numbered or limited, stay there; settings and semirings of the session apply to
+/// workers.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_tables_are_divided_among_tasks() {
     let database = database().await;

@@ -42,8 +42,10 @@ pub(super) fn repl(
         // The history does not exist in the first session.
         let _ = editor.load_history(file);
     }
-    writeln!(out, "redpoll {}; `.help` lists the commands", env!("CARGO_PKG_VERSION"))?;
-    out.flush()?;
+    if terminal {
+        writeln!(out, "redpoll {}; `.help` lists the commands", env!("CARGO_PKG_VERSION"))?;
+        out.flush()?;
+    }
     let (mut statement, mut failures) = (String::new(), 0);
     let (mut position, mut line_count) = (ScriptPosition::default(), 0);
     loop {

@@ -177,8 +177,8 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
 }
 
 /// Runs a query unclaimed, claimed, claimed with regions in partitions, and, with the feature
-/// `cluster`, claimed on a cluster of workers in this process, and checks that the results agree. Returns the number of claimed regions, or `None` if the unclaimed and the claimed
-/// run fail.
+/// `cluster`, claimed on a cluster of workers in this process, and checks that the results agree.
+/// Returns the number of claimed regions, or `None` if the unclaimed and the claimed run fail.
 ///
 /// # Errors
 /// Returns the difference between two runs, or the error of a setting or of planning the query.
