@@ -23,10 +23,13 @@ use datafusion_distributed::{
 use std::fmt;
 use std::sync::Arc;
 
+/// A function that changes an execution plan.
+type PlanChange = fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>;
+
 /// A planner that changes the execution plans of another planner.
 pub(super) struct ChangingPlanner {
     pub(super) planner: Arc<dyn QueryPlanner + Send + Sync>,
-    pub(super) change: fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
+    pub(super) change: PlanChange,
 }
 
 impl fmt::Debug for ChangingPlanner {
@@ -85,7 +88,7 @@ pub(super) fn broadcast_whole_inputs(plan: Arc<dyn ExecutionPlan>) -> Result<Arc
             let rows = coalesce.map_or(input, CoalescePartitionsExec::input);
             // The number of consumers is set when the plan is divided into stages.
             let broadcast = Arc::new(BroadcastExec::new(rows.clone(), 1));
-            let fetch = coalesce.and_then(|coalesce| coalesce.fetch());
+            let fetch = coalesce.and_then(ExecutionPlan::fetch);
             Arc::new(CoalescePartitionsExec::new(broadcast).with_fetch(fetch)) as Arc<dyn ExecutionPlan>
         });
         let plan: Arc<dyn ExecutionPlan> = Arc::new(partitions.with_inputs(inputs.collect()));
@@ -110,10 +113,7 @@ fn guard_above_boundaries(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
     }
 }
 
-fn with_children(
-    plan: Arc<dyn ExecutionPlan>,
-    change: fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
+fn with_children(plan: Arc<dyn ExecutionPlan>, change: PlanChange) -> Result<Arc<dyn ExecutionPlan>> {
     let children = plan.children().into_iter().map(|child| change(child.clone())).collect::<Result<Vec<_>>>()?;
     plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }

@@ -137,7 +137,7 @@ async fn load(
                 Some(key) => {
                     bytes += size;
                     count(&batch, key, partitions, |partition, rows| {
-                        of_worker[partition * workers / partitions] += rows
+                        of_worker[partition * workers / partitions] += rows;
                     })?;
                 }
                 // Without a division, one worker reads the rows; with one, all do.

@@ -39,14 +39,14 @@ pub(crate) fn divide(
         rows.map_or(1e6, |rows| rows as f64)
     };
     let by_key = || DividedRegion::by_key(region);
-    let by_cells = || DividedRegion::by_cells(region, partitions, &rows);
+    let by_cells = || DividedRegion::by_cells(region, partitions, rows);
     // A session of a cluster caches no regions, so a whole region is one partition.
     let whole = || cluster.map(|_| DividedRegion::whole(region));
     match spread {
         Spread::Auto if cluster.is_none() => None,
         Spread::Auto => {
             let divisions = [whole(), by_key(), by_cells()].into_iter().flatten();
-            cheapest(divisions, (workers, partitions), &rows)
+            cheapest(divisions, (workers, partitions), rows)
         }
         Spread::Whole => whole(),
         Spread::Keyed => by_key().or_else(whole),
