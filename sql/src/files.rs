@@ -150,7 +150,7 @@ impl Database {
             return Err(fault(format!("{path} has no files")));
         };
         let (extension, compressed) = extension(first);
-        // Of the hidden files, scans read only those with the extension of the other files.
+        // Scans read a hidden file only if it has the extension of the other files.
         files.retain(|file| !is_hidden(file) || file.extension() == first.extension());
         if let Some(other) = files.iter().find(|file| self::extension(file).0 != extension) {
             let (first, other) = (first.display(), other.display());

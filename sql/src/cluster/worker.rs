@@ -77,7 +77,7 @@ impl Worker {
         Worker { tasks, secret, timeout }
     }
 
-    /// Serves requests over a socket until `shutdown` is ready. Runs of tasks are then cancelled.
+    /// Serves requests over a socket until `shutdown` is ready.
     ///
     /// # Errors
     /// If the socket cannot be served.

@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A scan of the rows within ranges of coordinates.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct TensorScan {
     table: TensorTable,
     part: ScanPart,
