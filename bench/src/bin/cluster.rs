@@ -14,7 +14,7 @@ use redpoll::sql::datafusion::physical_plan::{ExecutionPlan, Partitioning, colle
 use redpoll_bench::data::missing_file;
 use redpoll_bench::files::dataset;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The same allocator as in the program `redpoll`.
@@ -91,7 +91,7 @@ async fn run(database: &Database, sql: &str) -> Result<()> {
     Ok(())
 }
 
-fn unpacked(path: &PathBuf) -> Result<String> {
+fn unpacked(path: &Path) -> Result<String> {
     let file = std::fs::File::open(path).with_context(|| path.display().to_string())?;
     Ok(String::from_utf8(zstd::decode_all(file)?)?)
 }
