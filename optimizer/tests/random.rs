@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{InputSpec, InputSymmetry, compare, counts, filled};
+use common::{InputSpec, InputSymmetry, compare, filled, input_statistics};
 use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::interp::InterpError;
@@ -316,7 +316,7 @@ fn run(seeds: std::ops::Range<u64>, mode: FloatMode, coverage: &mut Coverage) ->
         let Some((plan, inputs)) = Generator::new(seed).plan() else { continue };
         let reorder_policy = if seed % 2 == 0 { ReorderPolicy::Pin } else { ReorderPolicy::Ignore };
         let config = OptimizerConfig { float_mode: mode, reorder_policy, ..OptimizerConfig::default() };
-        match optimize_plain(&plan, &Statistics::new(&counts(&inputs)), &config) {
+        match optimize_plain(&plan, &Statistics::new(&input_statistics(&inputs)), &config) {
             Ok((physical, report)) => {
                 compare(&plan, &physical, &inputs, mode);
                 coverage.record(&physical, &report);
@@ -361,7 +361,7 @@ fn random_layouts_keep_the_meaning_of_plans() {
             rewrite_threshold: CostThreshold(0.0),
             ..OptimizerConfig::default()
         };
-        let (physical, report) = match optimize(&plan, &Statistics::new(&counts(&inputs)), &config) {
+        let (physical, report) = match optimize(&plan, &Statistics::new(&input_statistics(&inputs)), &config) {
             Ok(planned) => planned,
             Err(redpoll_optimizer::Error::NoLoopOrder { .. }) if reorder_policy == ReorderPolicy::Pin => continue,
             Err(e) => panic!("seed {seed}: {e}\n{plan:?}"),

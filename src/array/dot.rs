@@ -1,7 +1,7 @@
 //! Expressions as Graphviz graphs.
 
 use crate::flow::label;
-use redpoll_logic::expr::Node;
+use redpoll_logic::expr::{Node, topological_order};
 use redpoll_logic::{Expr, Field};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::ptr;
 /// from arguments to the nodes that use them.
 pub(crate) fn dot(expr: &Expr) -> String {
     let mut graph = ExprGraph { text: String::from("digraph array {\n  node [shape=box];\n"), numbers: HashMap::new() };
-    graph.visit(expr);
+    topological_order([expr], |_| true).iter().for_each(|node| graph.draw(node));
     graph.text.push_str("}\n");
     graph.text
 }
@@ -23,19 +23,16 @@ struct ExprGraph {
 }
 
 impl ExprGraph {
-    fn visit(&mut self, expr: &Expr) -> usize {
-        let address = ptr::from_ref(expr.node());
-        if let Some(number) = self.numbers.get(&address) {
-            return *number;
-        }
-        let args: Vec<usize> = expr.node().args().iter().map(|a| self.visit(a)).collect();
+    /// Draws a node whose arguments are drawn already.
+    fn draw(&mut self, expr: &Expr) {
         let number = self.numbers.len();
-        self.numbers.insert(address, number);
+        self.numbers.insert(ptr::from_ref(expr.node()), number);
         let label = label(&[title(expr.node()), type_label(expr)]);
         let mut line = |text: String| writeln!(self.text, "  {text}").expect("writing to a string cannot fail");
         line(format!("n{number} [label=\"{label}\"];"));
-        args.iter().for_each(|arg| line(format!("n{arg} -> n{number};")));
-        number
+        for arg in expr.node().args() {
+            line(format!("n{} -> n{number};", self.numbers[&ptr::from_ref(arg.node())]));
+        }
     }
 }
 

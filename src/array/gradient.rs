@@ -6,7 +6,7 @@ use super::state::{ArrayState, SharedState};
 use super::{Array, ArrayError, Operand};
 use crate::error::Error;
 use crate::session::Session;
-use redpoll_logic::expr::Node;
+use redpoll_logic::expr::{Node, topological_order};
 use redpoll_logic::gradient::{Ties, pullback, pushforward};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Expr, Prim};
@@ -307,37 +307,33 @@ struct Unfolder<'f> {
 impl Unfolder<'_> {
     /// Returns the unfolded expression of `e`, or `None` if the unfolded expression would contain
     /// none of `forms`.
-    fn visit(&mut self, e: &Expr, sources: &Sources) -> Result<Option<Expr>, Cause> {
+    fn visit(&mut self, root: &Expr, sources: &Sources) -> Result<Option<Expr>, Cause> {
+        let order = topological_order([root], |e| !self.unfolded.contains_key(&e.address()) && !self.forms.contains(e));
+        for e in &order {
+            if !self.unfolded.contains_key(&e.address()) {
+                let unfolded = self.unfold(e, sources)?;
+                self.unfolded.insert(e.address(), unfolded);
+            }
+        }
+        Ok(self.unfolded[&root.address()].clone())
+    }
+
+    /// Unfolds a node whose arguments are unfolded already.
+    fn unfold(&mut self, e: &Expr, sources: &Sources) -> Result<Option<Expr>, Cause> {
         if self.forms.contains(e) {
             return Ok(Some(e.clone()));
         }
-        if let Some(done) = self.unfolded.get(&e.address()) {
-            return Ok(done.clone());
+        if let Node::Table { tensor, .. } = e.node() {
+            let Some((origin, Some(sources))) = sources.get(tensor).and_then(origin_of) else { return Ok(None) };
+            let Some(expr) = self.visit(&origin, &sources)? else { return Ok(None) };
+            self.sources = self.sources.union(&sources);
+            return Ok(Some(expr.relabel(e.info().fields.iter().cloned())?));
         }
-        let unfolded = match e.node() {
-            Node::Table { tensor, .. } => match sources.get(tensor).and_then(origin_of) {
-                Some((origin, Some(sources))) => {
-                    let unfolded = self.visit(&origin, &sources)?;
-                    if unfolded.is_some() {
-                        self.sources = self.sources.union(&sources);
-                    }
-                    unfolded.map(|expr| expr.relabel(e.info().fields.iter().cloned())).transpose()?
-                }
-                _ => None,
-            },
-            node => {
-                let args = node.args().iter().map(|arg| self.visit(arg, sources)).collect::<Result<Vec<_>, _>>()?;
-                match args.iter().any(Option::is_some) {
-                    true => {
-                        let args =
-                            args.into_iter().zip(node.args()).map(|(new, old)| new.unwrap_or_else(|| old.clone()));
-                        Some(e.with_args(args.collect())?)
-                    }
-                    false => None,
-                }
-            }
-        };
-        self.unfolded.insert(e.address(), unfolded.clone());
-        Ok(unfolded)
+        let unfolded = |arg: &Expr| self.unfolded[&arg.address()].clone();
+        if e.node().args().iter().all(|arg| unfolded(arg).is_none()) {
+            return Ok(None);
+        }
+        let args = e.node().args().iter().map(|arg| unfolded(arg).unwrap_or_else(|| arg.clone()));
+        Ok(Some(e.with_args(args.collect())?))
     }
 }

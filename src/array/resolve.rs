@@ -6,7 +6,7 @@ use super::sources::{Source, Sources};
 use super::state::ArrayState;
 use crate::bindings::Bindings;
 use crate::error::Error;
-use redpoll_logic::expr::Node;
+use redpoll_logic::expr::{Node, topological_order};
 use redpoll_logic::{Expr, FloatMode};
 use redpoll_storage::Tensor;
 use std::collections::HashMap;
@@ -58,25 +58,33 @@ impl<'k> Resolver<'k> {
         self.visit(&state.expr, &state.sources)
     }
 
-    fn visit(&mut self, expr: &Expr, sources: &Sources) -> Result<Expr, Error> {
-        if let Some(resolved) = self.resolved.get(&expr.address()) {
-            return Ok(resolved.clone());
-        }
-        let resolved = match self.find(expr) {
-            Some((kept, tensor)) => self.table(&kept, tensor, expr)?,
-            None => match expr.node() {
-                Node::Table { tensor: name, .. } => {
+    fn visit(&mut self, root: &Expr, sources: &Sources) -> Result<Expr, Error> {
+        let mut found = HashMap::new();
+        let order = topological_order([root], |expr| {
+            if self.resolved.contains_key(&expr.address()) {
+                return false;
+            }
+            let kept = self.find(expr).map(|kept| found.insert(expr.address(), kept));
+            kept.is_none()
+        });
+        for expr in &order {
+            if self.resolved.contains_key(&expr.address()) {
+                continue;
+            }
+            let resolved = match (found.remove(&expr.address()), expr.node()) {
+                (Some((kept, tensor)), _) => self.table(&kept, tensor, expr)?,
+                (None, Node::Table { tensor: name, .. }) => {
                     let source = sources.get(name).expect("each table has a source").clone();
                     self.visit_table(expr, &source)?
                 }
-                node => {
-                    let args = node.args().iter().map(|arg| self.visit(arg, sources));
-                    expr.with_args(args.collect::<Result<_, _>>()?).map_err(Error::Verify)?
+                (None, node) => {
+                    let args = node.args().iter().map(|arg| self.resolved[&arg.address()].clone());
+                    expr.with_args(args.collect()).map_err(Error::Verify)?
                 }
-            },
-        };
-        self.resolved.insert(expr.address(), resolved.clone());
-        Ok(resolved)
+            };
+            self.resolved.insert(expr.address(), resolved);
+        }
+        Ok(self.resolved[&root.address()].clone())
     }
 
     /// Returns the kept tensor of an expression that was built before its array was computed, or

@@ -8,6 +8,7 @@
 
 mod computed;
 mod constants;
+mod deep;
 mod extremes;
 mod files;
 mod formats;

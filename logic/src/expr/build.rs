@@ -208,7 +208,8 @@ impl Expr {
     }
 
     pub(super) fn wrap(node: Node, info: Info, mode: FloatMode) -> Expr {
-        Expr(Arc::new(ExprData { node, info, mode }))
+        let depth = node.depth();
+        Expr(Arc::new(ExprData { node, info, mode, depth }))
     }
 }
 

@@ -11,6 +11,7 @@ mod index;
 mod infer;
 mod mode;
 mod offsets;
+mod order;
 #[cfg(test)]
 mod tests;
 mod weak;
@@ -19,6 +20,7 @@ pub use constants::{LiftedConstant, LiftedPlan};
 pub(crate) use fold::fold_dtype;
 pub use fold::{fold_fill, fold_fill_over};
 pub(crate) use infer::infer;
+pub use order::topological_order;
 pub(crate) use weak::{fit, weak_dtype};
 
 use crate::affine::{Parameter, Subscript};
@@ -41,6 +43,8 @@ struct ExprData {
     info: Info,
     /// Float mode in which fill values are inferred.
     mode: FloatMode,
+    /// Number of nodes on the longest path to a node without arguments; see [`Expr::depth`].
+    depth: u32,
 }
 
 /// The inferred properties of an expression.
@@ -277,6 +281,7 @@ impl Info {
 
 impl PartialEq for Expr {
     fn eq(&self, other: &Expr) -> bool {
-        self.ptr_eq(other) || (self.0.info == other.0.info && self.0.node == other.0.node)
+        self.ptr_eq(other)
+            || (self.0.depth == other.0.depth && self.0.info == other.0.info && self.0.node == other.0.node)
     }
 }

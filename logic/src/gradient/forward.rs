@@ -7,7 +7,7 @@ use super::maps::push_index;
 use super::rows::derivatives;
 use super::{Ties, check_float, has_floats};
 use crate::error::Error;
-use crate::expr::{Expr, Node};
+use crate::expr::{Expr, Node, topological_order};
 use rustc_hash::FxHashMap;
 
 /// Returns the derivative of `root` in a direction. The direction is a list of expressions that
@@ -24,6 +24,9 @@ pub fn pushforward(root: &Expr, directions: &[(Expr, Expr)], ties: Ties) -> Resu
     let is_leaf = |e: &Expr| directions.iter().any(|(leaf, _)| leaf == e);
     let expanded = expand(root, &is_leaf)?;
     let mut pass = ForwardPass { directions, ties, tangents: FxHashMap::default() };
+    for e in topological_order([&expanded], |e| has_floats(e) && !is_leaf(e)) {
+        pass.tangent(&e)?;
+    }
     let zero = || Expr::literal(0.0).cast(&root.info().dtype);
     let tangent = pass.tangent(&expanded)?.map_or_else(zero, Ok)?;
     broadcast_to(tangent, root.info())
@@ -37,6 +40,7 @@ struct ForwardPass<'d> {
 }
 
 impl ForwardPass<'_> {
+    /// Returns the tangent of a node, whose arguments have known tangents if it depends on them.
     fn tangent(&mut self, e: &Expr) -> Result<Option<Expr>, Error> {
         if let Some(known) = self.tangents.get(&e.address()) {
             return Ok(known.clone());

@@ -5,7 +5,7 @@
 use super::rows::is_sum;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::expr::{Expr, Node};
+use crate::expr::{Expr, Node, topological_order};
 use crate::op::{Body, Definition, UserOp};
 use crate::op::{Builtin, Op};
 use rustc_hash::FxHashMap;
@@ -16,7 +16,11 @@ use rustc_hash::FxHashMap;
 /// # Errors
 /// Returns [`Error::NoDerivative`] for a user-defined operator with a loop or a struct.
 pub(super) fn expand(root: &Expr, is_leaf: &dyn Fn(&Expr) -> bool) -> Result<Expr, Error> {
-    Expander { is_leaf, expanded: FxHashMap::default() }.expand(root)
+    let mut expander = Expander { is_leaf, expanded: FxHashMap::default() };
+    for node in topological_order([root], |e| !is_leaf(e)) {
+        expander.expand(&node)?;
+    }
+    expander.expand(root)
 }
 
 struct Expander<'l> {
@@ -26,6 +30,7 @@ struct Expander<'l> {
 }
 
 impl Expander<'_> {
+    /// Expands a node whose arguments are expanded already, unless it is a leaf.
     fn expand(&mut self, e: &Expr) -> Result<Expr, Error> {
         if (self.is_leaf)(e) {
             return Ok(e.clone());

@@ -3,7 +3,7 @@
 use super::algebra::{rename, size_of, sum, with_fields};
 use super::{Ties, is_float, pullback};
 use crate::error::Error;
-use crate::expr::{Expr, Node};
+use crate::expr::{Expr, Node, topological_order};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::op::Builtin;
@@ -171,16 +171,11 @@ fn to_modes(cotangent: Expr, fields: &[Field]) -> Result<Expr, Error> {
 
 /// Returns the tables of an expression, without repetition.
 fn tables_of(root: &Expr) -> Vec<Expr> {
-    fn visit(e: &Expr, seen: &mut FxHashSet<usize>, tables: &mut Vec<Expr>) {
-        if !seen.insert(e.address()) {
-            return;
+    let mut tables = Vec::new();
+    for e in topological_order([root], |_| true) {
+        if matches!(e.node(), Node::Table { .. }) && !tables.contains(&e) {
+            tables.push(e);
         }
-        if matches!(e.node(), Node::Table { .. }) && !tables.contains(e) {
-            tables.push(e.clone());
-        }
-        e.node().args().iter().for_each(|arg| visit(arg, seen, tables));
     }
-    let (mut seen, mut tables) = (FxHashSet::default(), Vec::new());
-    visit(root, &mut seen, &mut tables);
     tables
 }

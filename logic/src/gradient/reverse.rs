@@ -7,7 +7,7 @@ use super::maps::{FreshFields, pull_index};
 use super::rows::derivatives;
 use super::{Ties, check_float, has_floats};
 use crate::error::Error;
-use crate::expr::{Expr, Node};
+use crate::expr::{Expr, Node, topological_order};
 use crate::field::Field;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub fn pullback(root: &Expr, seed: &Expr, wrt: &[Expr], ties: Ties) -> Result<Ve
     wrt.iter().try_for_each(check_float)?;
     let is_leaf = |e: &Expr| wrt.contains(e);
     let root = expand(root, &is_leaf)?;
-    let nodes = nodes_in_order(&root, &is_leaf);
+    let nodes = topological_order([&root], |e| !is_leaf(e));
     let mut pass = ReversePass { ties, fresh: FreshFields::new(fields_of(&nodes)), cotangents: FxHashMap::default() };
     let mut active: FxHashSet<usize> = FxHashSet::default();
     for e in &nodes {
@@ -93,22 +93,6 @@ impl ReversePass {
             }
         }
     }
-}
-
-/// Returns the nodes of an expression without repetition, arguments before the nodes that use
-/// them. The arguments of leaves are left out.
-fn nodes_in_order(root: &Expr, is_leaf: &dyn Fn(&Expr) -> bool) -> Vec<Expr> {
-    fn visit(e: &Expr, is_leaf: &dyn Fn(&Expr) -> bool, seen: &mut FxHashSet<usize>, nodes: &mut Vec<Expr>) {
-        if seen.insert(e.address()) {
-            if !is_leaf(e) {
-                e.node().args().iter().for_each(|arg| visit(arg, is_leaf, seen, nodes));
-            }
-            nodes.push(e.clone());
-        }
-    }
-    let (mut seen, mut nodes) = (FxHashSet::default(), Vec::new());
-    visit(root, is_leaf, &mut seen, &mut nodes);
-    nodes
 }
 
 /// Returns the free fields of nodes.

@@ -14,7 +14,7 @@ use crate::config::{CostThreshold, OptimizerConfig};
 use crate::facts::Facts;
 use crate::order::search::order_loops_below;
 use crate::term::{Nest, is_regroupable};
-use common::{InputSpec, InputSymmetry, compare, counts, filled};
+use common::{InputSpec, InputSymmetry, compare, filled, input_statistics};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, DType, Field, FloatMode, Format, Prim, Scalar};
@@ -57,7 +57,7 @@ fn check(text: &str, inputs: &[InputSpec], mode: FloatMode, chosen: &[&'static R
     let plan = redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let config =
         OptimizerConfig { float_mode: mode, rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
-    let counts = counts(inputs);
+    let statistics = input_statistics(inputs);
     let mut found = 0;
     loop {
         let mut is_replaced = false;
@@ -68,7 +68,7 @@ fn check(text: &str, inputs: &[InputSpec], mode: FloatMode, chosen: &[&'static R
             }
             None => ReplacementChoice::from(nest),
         };
-        let planned = crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
+        let planned = crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&statistics), &config, &mut rewrite);
         let (physical, _) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
         if !is_replaced || found == 3 {
             return found;
@@ -290,14 +290,14 @@ fn the_chosen_term_costs_as_much_as_the_cheapest() {
             let text = format!("(plan (query R (aggregate + 0.0 (mapjoin * {tables}) {bound})) (produces R))");
             let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
             let plan = redpoll_logic::text::parse(&text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let counts = counts(&inputs);
+            let statistics = input_statistics(&inputs);
             let config = OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
             let mut found = None;
             let mut rewrite = |facts: &Facts, nest: Nest, _: f64| {
                 found = chosen_and_cheapest(facts, &nest);
                 ReplacementChoice::from(nest)
             };
-            crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite)
+            crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&statistics), &config, &mut rewrite)
                 .unwrap_or_else(|e| panic!("{e}\n{text}"));
             let (chosen, cheapest, terms) = found.expect("the nest has terms");
             assert!(
@@ -324,8 +324,10 @@ fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
         let text = format!("(plan (query R (aggregate + 0.0 (mapjoin * {tables}) {bound})) (produces R))");
         let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
         let plan = redpoll_logic::text::parse(&text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let (counts, config) =
-            (counts(&inputs), OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() });
+        let (statistics, config) = (
+            input_statistics(&inputs),
+            OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() },
+        );
         let mut found = None;
         let mut rewrite = |facts: &Facts, nest: Nest, before: f64| {
             let super::SaturatedNest { graph, stop, .. } = super::saturate_nest(facts, &nest);
@@ -338,7 +340,7 @@ fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
             found = Some((stop, graph.total_number_of_nodes(), cost, greedy));
             chosen
         };
-        let planned = crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
+        let planned = crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&statistics), &config, &mut rewrite);
         planned.unwrap_or_else(|e| panic!("{name}: {e}"));
         let (stop, nodes, chosen, greedy) = found.expect("the nest was rewritten");
         assert!(matches!(stop, StopReason::Nodes | StopReason::Visits), "{name}: {stop}");

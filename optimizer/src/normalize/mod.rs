@@ -11,6 +11,7 @@
 //! - queries with a format in [`OptimizerConfig::formats`];
 //! - expressions with a `refill` or a `reformat` at the root, except a `reformat` that is inside a
 //!   query and keeps the format of a stored tensor;
+//! - queries that are at least [`MAX_INLINED_DEPTH`] nodes deep;
 //! - queries with several uses, if they contain an aggregate or a scan, or are larger than
 //!   [`INLINE_LIMIT`] allows;
 //! - aggregates and scans that are read at a coordinate that is neither a constant nor an affine
@@ -38,6 +39,10 @@ use std::sync::Arc;
 
 /// Largest product of uses and size for which a pointwise query with several uses is inlined.
 const INLINE_LIMIT: usize = 24;
+
+/// The depth from which queries are not inlined, because the time to plan a nest grows faster than
+/// its depth.
+const MAX_INLINED_DEPTH: usize = 64;
 
 /// Returns the nests of a plan.
 pub(crate) fn normalize(plan: &Plan, config: &OptimizerConfig) -> Result<Vec<Nest>, Error> {
@@ -434,39 +439,47 @@ fn inlined_queries<'a>(plan: &'a Plan, config: &OptimizerConfig) -> HashMap<Alia
         each_table(&query.expr, &mut |alias| *uses.entry(alias).or_default() += 1);
     }
     let mut inlined: HashMap<Alias, &Expr> = HashMap::new();
-    let mut weights: HashMap<&Alias, usize> = HashMap::new();
+    let mut extents: HashMap<&Alias, Extent> = HashMap::new();
     for Query { alias, expr } in &plan.queries {
-        let (weight, folds) = weigh(expr, &inlined, &weights);
+        let extent = Extent::of(expr, &extents);
         let count = uses.get(alias).copied().unwrap_or(0);
         let stored = plan.produces.contains(alias)
             || config.formats.contains_key(alias)
             || matches!(expr.node(), Node::Reformat { .. } | Node::Refill { .. });
-        if !stored && (count <= 1 || (!folds && weight * count <= INLINE_LIMIT)) {
+        let is_small = !extent.folds && extent.weight.saturating_mul(count) <= INLINE_LIMIT;
+        if !stored && extent.depth < MAX_INLINED_DEPTH && (count <= 1 || is_small) {
             inlined.insert(alias.clone(), expr);
-            weights.insert(alias, if folds { usize::MAX / 4 } else { weight });
+            extents.insert(alias, extent);
         }
     }
     inlined
 }
 
-/// Returns the number of leaves and mapjoins of an expression, including those of inlined queries,
-/// and whether the expression folds. An inlined query that folds counts as `usize::MAX / 4`: this
-/// number marks such a query, and is also the maximum of the returned number.
-fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias, usize>) -> (usize, bool) {
-    let one = |arg: &Expr| weigh(arg, inlined, weights);
-    match expr.node() {
-        Node::Table { tensor, .. } if inlined.contains_key(tensor) => {
-            let weight = weights[tensor];
-            (weight, weight >= usize::MAX / 4)
-        }
-        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => (1, false),
-        Node::MapJoin { args, .. } => args
-            .iter()
-            .map(one)
-            .fold((1, false), |(n, folds), (m, f)| (usize::min(n.saturating_add(m), usize::MAX / 4), folds || f)),
-        Node::Aggregate { arg, .. } | Node::Scan { arg, .. } => (one(arg).0, true),
-        Node::Reorder { arg, .. } | Node::Relabel { arg, .. } => one(arg),
-        Node::Index { arg, .. } | Node::Reformat { arg, .. } | Node::Refill { arg, .. } => one(arg),
+/// The extent of an expression, including those of inlined queries.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// Number of leaves and mapjoins.
+    weight: usize,
+    /// Number of nodes on the longest path from the root.
+    depth: usize,
+    folds: bool,
+}
+
+impl Extent {
+    /// Returns the extent of an expression. `inlined` has the extents of the inlined queries.
+    fn of(expr: &Expr, inlined: &HashMap<&Alias, Extent>) -> Extent {
+        let leaf = Extent { weight: 1, depth: 1, folds: false };
+        let start = match expr.node() {
+            Node::Table { tensor, .. } => return inlined.get(tensor).copied().unwrap_or(leaf),
+            Node::Literal(_) | Node::Coordinate(_) => return leaf,
+            Node::MapJoin { .. } => leaf,
+            node => Extent { weight: 0, folds: matches!(node, Node::Aggregate { .. } | Node::Scan { .. }), ..leaf },
+        };
+        expr.node().args().iter().map(|arg| Extent::of(arg, inlined)).fold(start, |all, arg| Extent {
+            weight: all.weight.saturating_add(arg.weight),
+            depth: all.depth.max(arg.depth + 1),
+            folds: all.folds || arg.folds,
+        })
     }
 }
 

@@ -98,7 +98,7 @@ fn values(input: &InputSpec, seed: u64) -> DenseTensor {
 }
 
 /// Returns the statistics of inputs.
-pub(crate) fn counts(inputs: &[InputSpec]) -> InputStatistics {
+pub(crate) fn input_statistics(inputs: &[InputSpec]) -> InputStatistics {
     let mut counts = PositionCounts::default();
     for i in inputs {
         let Some(stored) = i.stored else { continue };

@@ -1,7 +1,8 @@
 //! Plans rewritten by the algebra: the loops of their queries, and equal results.
 
 use super::{
-    Format, InputSpec, InputSymmetry, OptimizerConfig, WithStored, check_rewritten, counts, filled, input, plan,
+    Format, InputSpec, InputSymmetry, OptimizerConfig, WithStored, check_rewritten, filled, input, input_statistics,
+    plan,
 };
 use expect_test::{Expect, expect};
 use redpoll_logic::Scalar;
@@ -37,8 +38,8 @@ pub(super) fn eager() -> OptimizerConfig {
 /// Checks the loops of a plan on large inputs, and its results on small ones.
 pub(super) fn check(text: &str, large: &[InputSpec], small: &[InputSpec], expected: &Expect) -> Report {
     check_rewritten(text, small, &eager());
-    let counts = counts(large);
-    let planned = optimize(&plan(text, large), &Statistics::new(&counts), &eager());
+    let statistics = input_statistics(large);
+    let planned = optimize(&plan(text, large), &Statistics::new(&statistics), &eager());
     let (physical, report) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
     expected.assert_eq(&loops(&physical));
     report
@@ -193,8 +194,8 @@ fn chains_of_ten_get_the_cheapest_order() {
         indices[1..10].join(" ")
     );
     let inputs: Vec<InputSpec> = (0..10).map(|k| dense(names[k], &[sizes[k], sizes[k + 1]])).collect();
-    let counts = counts(&inputs);
-    let (physical, _) = optimize(&plan(&text, &inputs), &Statistics::new(&counts), &eager()).unwrap();
+    let statistics = input_statistics(&inputs);
+    let (physical, _) = optimize(&plan(&text, &inputs), &Statistics::new(&statistics), &eager()).unwrap();
     let size = |index: &str| sizes[indices.iter().position(|i| *i == index).unwrap()];
     let rounds =
         |loops: &[redpoll_logic::physical::Loop]| -> u64 { loops.iter().map(|l| size(l.index.as_str())).product() };
@@ -285,9 +286,9 @@ fn quotients_of_sums_are_found() {
 fn cheap_queries_are_not_rewritten() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table x k)) j k)) (produces R))";
     let inputs = [dense("A", &[20, 30]), dense("B", &[30, 40]), dense("x", &[40])];
-    let counts = counts(&inputs);
+    let statistics = input_statistics(&inputs);
     let physical =
-        |config: &OptimizerConfig| optimize(&plan(text, &inputs), &Statistics::new(&counts), config).unwrap().0;
+        |config: &OptimizerConfig| optimize(&plan(text, &inputs), &Statistics::new(&statistics), config).unwrap().0;
     let plain = physical(&OptimizerConfig { subjects: Subjects::none(), ..eager() });
     assert_eq!(physical(&OptimizerConfig::default()), plain);
     assert_ne!(physical(&eager()), plain);
@@ -299,8 +300,8 @@ fn subjects_can_be_turned_off() {
     let inputs = [dense("A", &[500, 600]), dense("B", &[600, 700]), dense("x", &[700])];
     let query_count = |subjects: Subjects| {
         let config = OptimizerConfig { subjects, ..eager() };
-        let counts = counts(&inputs);
-        optimize(&plan(text, &inputs), &Statistics::new(&counts), &config).unwrap().0.queries.len()
+        let statistics = input_statistics(&inputs);
+        optimize(&plan(text, &inputs), &Statistics::new(&statistics), &config).unwrap().0.queries.len()
     };
     assert_eq!(query_count(Subjects::none()), 1);
     assert_eq!(query_count(Subjects::default()), 2);
@@ -341,8 +342,8 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
     };
     let shown = |text: &str, symmetry: InputSymmetry, fill: f64| {
         let inputs = with(symmetry, fill);
-        let counts = counts(&inputs);
-        optimize(&plan(text, &inputs), &Statistics::new(&counts), &eager()).unwrap().0.to_string()
+        let statistics = input_statistics(&inputs);
+        optimize(&plan(text, &inputs), &Statistics::new(&statistics), &eager()).unwrap().0.to_string()
     };
     let sum = text("+ 0.0", "*");
     let weighted = shown(&sum, InputSymmetry::WithDiagonal, 0.0);
@@ -361,8 +362,8 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
 #[test]
 fn folds_count_the_fills_that_they_do_not_visit() {
     let cost = |text: &str, inputs: &[InputSpec]| {
-        let counts = counts(inputs);
-        let planned = optimize(&plan(text, inputs), &Statistics::new(&counts), &OptimizerConfig::default());
+        let statistics = input_statistics(inputs);
+        let planned = optimize(&plan(text, inputs), &Statistics::new(&statistics), &OptimizerConfig::default());
         planned.unwrap_or_else(|e| panic!("{e}\n{text}")).1.work().cost()
     };
     let large = [csr("A", &[100_000, 100_000]).stored(300_000.0)];

@@ -3,7 +3,7 @@
 
 use super::algebra::{check, csr, dense, eager};
 use super::common::InputStatistics;
-use super::{InputSpec, OptimizerConfig, WithStored, check_rewritten, counts, plan};
+use super::{InputSpec, OptimizerConfig, WithStored, check_rewritten, input_statistics, plan};
 use expect_test::expect;
 use redpoll_logic::statistics::{Answer, Question, Statistics, StatisticsSource};
 use redpoll_logic::{Alias, TensorType};
@@ -42,8 +42,8 @@ fn entries_without_a_partner_are_filtered_first() {
 fn filters_that_leave_most_entries_are_not_tried() {
     let plan_cost = |stored: f64, subjects: Subjects| {
         let inputs = large(stored);
-        let (counts, config) = (counts(&inputs), OptimizerConfig { subjects, ..eager() });
-        let (_, report) = optimize(&plan(TEXT, &inputs), &Statistics::new(&counts), &config).unwrap();
+        let (statistics, config) = (input_statistics(&inputs), OptimizerConfig { subjects, ..eager() });
+        let (_, report) = optimize(&plan(TEXT, &inputs), &Statistics::new(&statistics), &config).unwrap();
         (report.to_string().contains("filter: "), report.work().cost())
     };
     let (has_filter, cost) = plan_cost(100.0, Subjects::default());
@@ -84,7 +84,7 @@ impl StatisticsSource for FewColumns {
 fn dense_factors_are_not_filtered() {
     let inputs = [csr("A", &[8000, 8000]).stored(100_000.0), dense("P", &[8000, 16]), dense("Q", &[16, 8000])];
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))";
-    let statistics = FewColumns(counts(&inputs));
+    let statistics = FewColumns(input_statistics(&inputs));
     let (_, report) = optimize(&plan(text, &inputs), &Statistics::new(&statistics), &eager()).unwrap();
     assert!(!report.to_string().contains("filter: "), "{report}");
 }

@@ -9,10 +9,12 @@ use redpoll_optimizer::{CostThreshold, Decision, OutputDecision, Subject};
 
 /// Returns the reports of two plans: with layouts chosen query by query, and chosen together.
 fn both(text: &str, inputs: &[InputSpec]) -> [Report; 2] {
-    let counts = counts(inputs);
+    let statistics = input_statistics(inputs);
     [Subjects::none(), Subjects::none().with(Subject::Layout)].map(|subjects| {
         let config = OptimizerConfig { subjects, rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
-        optimize(&plan(text, inputs), &Statistics::new(&counts), &config).unwrap_or_else(|e| panic!("{e}\n{text}")).1
+        optimize(&plan(text, inputs), &Statistics::new(&statistics), &config)
+            .unwrap_or_else(|e| panic!("{e}\n{text}"))
+            .1
     })
 }
 

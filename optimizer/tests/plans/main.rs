@@ -16,7 +16,7 @@ mod work;
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::{InputSpec, InputSymmetry, compare, counts, filled};
+use common::{InputSpec, InputSymmetry, compare, filled, input_statistics};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::Statistics;
@@ -53,9 +53,9 @@ fn check_plain(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> (P
 /// Makes a plan and verifies it; checks its results on several data sets if the inputs are small.
 fn check_rewritten(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> (PhysicalPlan, Report) {
     let plan = plan(text, inputs);
-    let counts = counts(inputs);
+    let statistics = input_statistics(inputs);
     let (physical, report) =
-        optimize(&plan, &Statistics::new(&counts), config).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        optimize(&plan, &Statistics::new(&statistics), config).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let coordinate_count: f64 =
         inputs.iter().map(|i| i.ty.shape.iter().map(|&n| n as f64).product::<f64>()).fold(0.0, f64::max);
     if coordinate_count <= 10_000.0 {

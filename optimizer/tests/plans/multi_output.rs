@@ -1,7 +1,7 @@
 //! Nests with several outputs: each output is rewritten separately.
 
 use super::algebra::{check, csr, dense, eager};
-use super::{InputSpec, OptimizerConfig, Subjects, WithStored, check_rewritten, compare, counts, plan};
+use super::{InputSpec, OptimizerConfig, Subjects, WithStored, check_rewritten, compare, input_statistics, plan};
 use expect_test::expect;
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Format, LeafKind, LevelKind, StorageMode};
@@ -15,8 +15,8 @@ const GROUPS: &str = "(plan
     (produces s n q))";
 
 fn report(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> Report {
-    let counts = counts(inputs);
-    let planned = optimize(&plan(text, inputs), &Statistics::new(&counts), config);
+    let statistics = input_statistics(inputs);
+    let planned = optimize(&plan(text, inputs), &Statistics::new(&statistics), config);
     planned.unwrap_or_else(|e| panic!("{e}\n{text}")).1
 }
 
@@ -118,8 +118,8 @@ fn one_output_may_be_stored_in_blocks() {
                 config
                     .formats
                     .extend(aliases.iter().zip(sizes).map(|(alias, size)| ((*alias).into(), blocks(size, kind))));
-                let (plan, counts) = (plan(text, &inputs), counts(&inputs));
-                let planned = optimize(&plan, &Statistics::new(&counts), &config);
+                let (plan, statistics) = (plan(text, &inputs), input_statistics(&inputs));
+                let planned = optimize(&plan, &Statistics::new(&statistics), &config);
                 let (physical, _) = planned.unwrap_or_else(|e| panic!("{aliases:?} {sizes:?} {kind:?}: {e}"));
                 compare(&plan, &physical, &inputs, config.float_mode);
             }

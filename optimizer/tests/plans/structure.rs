@@ -24,7 +24,8 @@ fn check(value: &str, kinds: [LevelKind; 2], expected: &Expect) {
     check_rewritten(&text, &inputs(9, 2.0), &OptimizerConfig::default());
     let inputs = inputs(N, 20.0);
     let (_, report) =
-        optimize(&plan(&text, &inputs), &Statistics::new(&counts(&inputs)), &OptimizerConfig::default()).unwrap();
+        optimize(&plan(&text, &inputs), &Statistics::new(&input_statistics(&inputs)), &OptimizerConfig::default())
+            .unwrap();
     expected.assert_eq(&FormatDisplay(&report.decisions.last().unwrap().outputs[0].ty.format).to_string());
 }
 

@@ -8,7 +8,7 @@ use redpoll_optimizer::{CostThreshold, Event, Work};
 
 /// Returns the work of a plan that is not rewritten, and whose query `R` has the given loop order.
 fn work(text: &str, inputs: &[InputSpec], order: &str) -> Work {
-    work_with(&counts(inputs), text, inputs, order)
+    work_with(&input_statistics(inputs), text, inputs, order)
 }
 
 fn work_with(source: &dyn StatisticsSource, text: &str, inputs: &[InputSpec], order: &str) -> Work {
@@ -25,13 +25,13 @@ fn work_with(source: &dyn StatisticsSource, text: &str, inputs: &[InputSpec], or
 /// Statistics of matrices in which a tenth of the coordinates of some modes have more than half of
 /// the entries.
 struct SkewedStatistics<'s> {
-    counts: &'s dyn StatisticsSource,
+    source: &'s dyn StatisticsSource,
     modes: &'s [(&'s str, usize)],
 }
 
 impl StatisticsSource for SkewedStatistics<'_> {
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer> {
-        self.counts.answer(tensor, ty, question)
+        self.source.answer(tensor, ty, question)
     }
 
     fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
@@ -63,7 +63,8 @@ fn list_lengths_are_weighted_by_visits() {
     // and C have 20 entries on average.
     for (text, order, a) in [(whole, "i j k", 20_000.0), (text(inside, "i j"), "i j", 2000.0)] {
         let inputs = [matrix("A", a), matrix("B", 20_000.0), matrix("C", 20_000.0)];
-        let of = |modes| work_with(&SkewedStatistics { counts: &counts(&inputs), modes }, &text, &inputs, order);
+        let of =
+            |modes| work_with(&SkewedStatistics { source: &input_statistics(&inputs), modes }, &text, &inputs, order);
         let [even, joined, single] = [&[][..], &[("A", 1), ("B", 0)], &[("B", 0)]].map(of);
         let fills = |work: &Work| work.count(Event::WriteMap);
         let steps = |work: &Work| work.count(Event::WalkList) + work.count(Event::Merge);

@@ -7,7 +7,7 @@ use super::expand::{Laws, expand_in, expand_repeat};
 use super::guards::ArgumentFacts;
 use super::integrate::repeat_operator;
 use super::seeded_fault::SeededFault;
-use super::special::argument_facts;
+use super::special::TermFacts;
 use super::state::{AccessCursor, Fiber, LoweringState};
 use super::stmt::{LeafPosition, value};
 use super::tree::Assign;
@@ -28,7 +28,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, a: &Assign) {
     }
     let dtype = cx.program.tensors[a.tensor.index()].ty.dtype.clone();
     let mut facts =
-        vec![ArgumentFacts { special: cx.special(a.tensor), constant: None }, argument_facts(cx, state, &a.rhs)];
+        vec![ArgumentFacts { special: cx.special(a.tensor), constant: None }, TermFacts::of(cx, state, &a.rhs).facts];
     let mut rhs = match &a.write {
         Write::Fold(op) => {
             facts = cx.guard_facts(op, facts);

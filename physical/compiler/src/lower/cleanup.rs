@@ -1,5 +1,5 @@
-//! A late pass over a function: decides conditions on flags of constant value, and removes folds
-//! and assignments into locals that are never read.
+//! A late pass over a function: decides conditions on flags whose value is known at that point, and
+//! removes folds and assignments into locals that are never read.
 //!
 //! Lowering emits code piecewise, so it cannot see that a flag was just set or that a cursor is
 //! never read.
@@ -8,8 +8,8 @@ use crate::assembly::{Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
 
-/// Returns the function with conditions on constant flags decided, and without dead assignments,
-/// dead folds, and `if` and `for` statements with empty bodies.
+/// Returns the function without conditions on flags whose value is known at that point, and without
+/// dead assignments, dead folds, and `if` and `for` statements with empty bodies.
 pub fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
     let mut reads = vec![false; f.locals.len()];
@@ -24,8 +24,8 @@ pub fn cleanup(mut f: Function) -> Function {
     }
 }
 
-/// Decides conditions that are flags of constant value. `flags` holds the flags of known value:
-/// before the call, on entry to `body`; after the call, on exit from `body`.
+/// Decides conditions that are flags whose value is known at that point. `flags` has the known
+/// values: before the call, those on entry to `body`; after the call, those on exit from `body`.
 fn decide(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     let mut out = Vec::new();
     for stmt in body {

@@ -241,67 +241,71 @@ fn is_zero(value: &Scalar) -> bool {
 
 /// Simplifies a term, given the cursors of its accesses.
 fn term(pass: &SimplifyPass<'_, '_>, t: &TreeTerm) -> TreeTerm {
-    match t {
-        TreeTerm::Access(id) => {
-            let acc = pass.state.access(*id);
-            match (&acc.cursor, acc.tensor) {
-                (AccessCursor::Fill(value), _) => TreeTerm::Lit(value.clone()),
-                (cursor, Some(tensor)) => {
-                    let Some(value) = pass.constants.value(tensor) else { return t.clone() };
-                    let differs = match cursor {
-                        AccessCursor::Fiber(fiber) => {
-                            !fiber.replacements.is_empty() || acc.can_differ_outside(fiber.level, value)
-                        }
-                        _ => false,
-                    };
-                    if differs && !SeededFault::UnassignedOutside.is_active() {
-                        t.clone()
-                    } else {
-                        TreeTerm::Lit(value.clone())
-                    }
-                }
-                _ => t.clone(),
-            }
-        }
-        TreeTerm::Call(op, args) => {
-            let args: Vec<TreeTerm> = args.iter().map(|a| term(pass, a)).collect();
-            call(pass, op, args)
-        }
-        TreeTerm::Lit(_) | TreeTerm::Index(_) | TreeTerm::Var(_) | TreeTerm::Value(_) => t.clone(),
-    }
+    typed_term(pass, t).0
 }
 
-fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
-    let (cx, state) = (pass.cx, pass.state);
-    let dtypes: Vec<DType> = args.iter().map(|a| dtype_of(cx, state, a)).collect();
+/// Simplifies a term, and returns its dtype, too.
+fn typed_term(pass: &SimplifyPass<'_, '_>, t: &TreeTerm) -> (TreeTerm, DType) {
+    let simplified = match t {
+        TreeTerm::Call(op, args) => {
+            let (args, dtypes) = args.iter().map(|a| typed_term(pass, a)).unzip();
+            return call(pass, op, (args, dtypes));
+        }
+        TreeTerm::Access(id) => literal_of_access(pass, *id).map_or_else(|| t.clone(), TreeTerm::Lit),
+        TreeTerm::Lit(_) | TreeTerm::Index(_) | TreeTerm::Var(_) | TreeTerm::Value(_) => t.clone(),
+    };
+    (simplified, dtype_of(pass.cx, pass.state, t))
+}
+
+/// Returns the value of an access if all of its possible values are equal.
+fn literal_of_access(pass: &SimplifyPass<'_, '_>, id: AccessId) -> Option<Scalar> {
+    let acc = pass.state.access(id);
+    if let AccessCursor::Fill(value) = &acc.cursor {
+        return Some(value.clone());
+    }
+    let value = pass.constants.value(acc.tensor?)?;
+    let differs = match &acc.cursor {
+        AccessCursor::Fiber(fiber) => !fiber.replacements.is_empty() || acc.can_differ_outside(fiber.level, value),
+        _ => false,
+    };
+    (!differs || SeededFault::UnassignedOutside.is_active()).then(|| value.clone())
+}
+
+/// Simplifies a call with simplified arguments, which have the given dtypes. Returns the dtype of
+/// the result, too.
+fn call(pass: &SimplifyPass<'_, '_>, op: &Op, (args, dtypes): (Vec<TreeTerm>, Vec<DType>)) -> (TreeTerm, DType) {
+    let mode = pass.cx.mode;
+    let literal = |value: Scalar| {
+        let dtype = value.dtype();
+        (TreeTerm::Lit(value), dtype)
+    };
+    let arg = |k: usize| (args[k].clone(), dtypes[k].clone());
     if let Op::Builtin(Builtin::Cast(to)) = op
         && dtypes[0] == DType::Prim(*to)
     {
-        return args.into_iter().next().expect("a cast has an argument");
+        return arg(0);
     }
-    if let Some(value) = value_outside_iteration(op, &args, cx.mode) {
-        return TreeTerm::Lit(value);
+    if let Some(value) = value_outside_iteration(op, &args, mode) {
+        return literal(value);
     }
+    let signature = op.signature(&dtypes).expect("the verifier has checked the operator's dtypes");
     let constants: Vec<Option<Scalar>> = args.iter().map(|a| a.as_lit().cloned()).collect();
-    if constants.iter().any(Option::is_some)
-        && let Ok(signature) = op.signature(&dtypes)
-    {
-        match op.simplify(&signature, &constants, cx.mode) {
-            Some(Simplification::Value(value)) => return TreeTerm::Lit(value),
-            Some(Simplification::Arg(k)) if dtypes[k] == signature.args[k] => {
-                return args.into_iter().nth(k).expect("the position is that of an argument");
-            }
+    if constants.iter().any(Option::is_some) {
+        match op.simplify(&signature, &constants, mode) {
+            Some(Simplification::Value(value)) => return literal(value),
+            Some(Simplification::Arg(k)) if dtypes[k] == signature.args[k] => return arg(k),
             Some(Simplification::Arg(k)) => {
                 if let Some(to) = signature.args[k].prim() {
-                    return TreeTerm::Call(Op::Builtin(Builtin::Cast(to)), vec![args[k].clone()]);
+                    let cast = TreeTerm::Call(Op::Builtin(Builtin::Cast(to)), vec![args[k].clone()]);
+                    return (cast, DType::Prim(to));
                 }
             }
             Some(Simplification::Args(positions)) => {
-                return call(pass, op, positions.into_iter().map(|k| args[k].clone()).collect());
+                return call(pass, op, positions.into_iter().map(arg).unzip());
             }
             Some(Simplification::Body(body)) => {
                 if let Some(t) = term_of_body(&body, &args) {
-                    return term(pass, &t);
+                    return typed_term(pass, &t);
                 }
             }
             None => {}
@@ -311,12 +315,12 @@ fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
         && *op == Op::Builtin(Builtin::IfElse)
         && then == other
     {
-        return then.clone();
+        return arg(1);
     }
-    if args.len() > 1 && args.iter().skip(1).all(|a| *a == args[0]) && op.is_idempotent(&dtypes[0], cx.mode) {
-        return args.into_iter().next().expect("there are two or more arguments");
+    if args.len() > 1 && args.iter().skip(1).all(|a| *a == args[0]) && op.is_idempotent(&dtypes[0], mode) {
+        return arg(0);
     }
-    TreeTerm::Call(op.clone(), args)
+    (TreeTerm::Call(op.clone(), args), signature.result)
 }
 
 /// Returns the value of a user-defined operator whose arguments are outside of its declared

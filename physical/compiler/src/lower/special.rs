@@ -69,7 +69,13 @@ impl Specials {
     }
 
     fn expr(&mut self, program: &Program, e: &Expr) -> Special {
-        match e {
+        self.typed_expr(program, e).0
+    }
+
+    /// Returns the special values of an expression and its dtype, or all special values and `None`
+    /// if an operator does not fit its arguments.
+    fn typed_expr(&mut self, program: &Program, e: &Expr) -> (Special, Option<DType>) {
+        let special = match e {
             Expr::Literal(value) => Special::of_scalar(value),
             Expr::Index(_) => Special::NONE,
             Expr::Var(var) => self.vars[var.index()],
@@ -84,13 +90,18 @@ impl Specials {
                 *of
             }
             Expr::Call(op, args) => {
-                let specials: Vec<Special> = args.iter().map(|arg| self.expr(program, arg)).collect();
-                let dtypes: Option<Vec<DType>> = args.iter().map(|arg| notation::dtype_of(program, arg).ok()).collect();
-                let facts =
-                    args.iter().zip(specials).map(|(arg, special)| ArgumentFacts { special, constant: literal(arg) });
-                dtypes.map_or(Special::ALL, |dtypes| special_of_call(op, &facts.collect::<Vec<_>>(), &dtypes))
+                let (specials, dtypes): (Vec<Special>, Vec<Option<DType>>) =
+                    args.iter().map(|arg| self.typed_expr(program, arg)).unzip();
+                let dtypes: Option<Vec<DType>> = dtypes.into_iter().collect();
+                let Some((dtypes, signature)) = dtypes.and_then(|d| op.signature(&d).ok().map(|s| (d, s))) else {
+                    return (Special::ALL, None);
+                };
+                let fact = |(arg, special)| ArgumentFacts { special, constant: literal(arg) };
+                let facts: Vec<ArgumentFacts<'_>> = args.iter().zip(specials).map(fact).collect();
+                return (of_call(op, &facts, &dtypes, &signature.result), Some(signature.result));
             }
-        }
+        };
+        (special, notation::dtype_of(program, e).ok())
     }
 }
 
@@ -101,27 +112,42 @@ fn literal(e: &Expr) -> Option<&redpoll_logic::Scalar> {
     }
 }
 
-fn special_of_call(op: &Op, facts: &[ArgumentFacts<'_>], dtypes: &[DType]) -> Special {
-    op.signature(dtypes).map_or(Special::ALL, |signature| of_call(op, facts, dtypes, &signature.result))
+/// The known facts of a term and of its arguments.
+pub(crate) struct TermFacts<'t> {
+    /// The special values of the term, and its value if it is a literal.
+    pub(crate) facts: ArgumentFacts<'t>,
+    dtype: DType,
+    /// The facts of the arguments of a call.
+    pub(crate) args: Vec<TermFacts<'t>>,
 }
 
-/// Returns the known facts of a term: its special values, and its value if it is a literal.
-pub(crate) fn argument_facts<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> ArgumentFacts<'t> {
-    let special = match t {
-        TreeTerm::Lit(value) => return ArgumentFacts { special: Special::of_scalar(value), constant: Some(value) },
-        TreeTerm::Index(_) => Special::NONE,
-        TreeTerm::Var(var) => cx.special_of_var(*var),
-        TreeTerm::Access(id) => match (&state.access(*id).cursor, state.access(*id).tensor) {
-            (AccessCursor::Fill(value), _) => Special::of_scalar(value),
-            (_, Some(tensor)) => cx.special(tensor),
-            (_, None) => Special::NONE,
-        },
-        TreeTerm::Value(value) if value.dtype.prims().iter().any(|p| p.is_float()) => Special::ALL,
-        TreeTerm::Value(_) => Special::NONE,
-        TreeTerm::Call(op, args) => {
-            let dtypes: Vec<DType> = args.iter().map(|arg| dtype_of(cx, state, arg)).collect();
-            special_of_call(op, &args.iter().map(|arg| argument_facts(cx, state, arg)).collect::<Vec<_>>(), &dtypes)
+impl<'t> TermFacts<'t> {
+    /// Returns the facts of a term.
+    pub(crate) fn of(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> TermFacts<'t> {
+        let leaf = |special| TermFacts {
+            facts: ArgumentFacts { special, constant: t.as_lit() },
+            dtype: dtype_of(cx, state, t),
+            args: Vec::new(),
+        };
+        match t {
+            TreeTerm::Lit(value) => leaf(Special::of_scalar(value)),
+            TreeTerm::Index(_) => leaf(Special::NONE),
+            TreeTerm::Var(var) => leaf(cx.special_of_var(*var)),
+            TreeTerm::Access(id) => match (&state.access(*id).cursor, state.access(*id).tensor) {
+                (AccessCursor::Fill(value), _) => leaf(Special::of_scalar(value)),
+                (_, Some(tensor)) => leaf(cx.special(tensor)),
+                (_, None) => leaf(Special::NONE),
+            },
+            TreeTerm::Value(value) if value.dtype.prims().iter().any(|p| p.is_float()) => leaf(Special::ALL),
+            TreeTerm::Value(_) => leaf(Special::NONE),
+            TreeTerm::Call(op, args) => {
+                let args: Vec<TermFacts<'t>> = args.iter().map(|arg| TermFacts::of(cx, state, arg)).collect();
+                let dtypes: Vec<DType> = args.iter().map(|arg| arg.dtype.clone()).collect();
+                let facts: Vec<ArgumentFacts<'t>> = args.iter().map(|arg| arg.facts).collect();
+                let signature = op.signature(&dtypes).expect("the verifier has checked the operator's dtypes");
+                let special = of_call(op, &facts, &dtypes, &signature.result);
+                TermFacts { facts: ArgumentFacts { special, constant: None }, dtype: signature.result, args }
+            }
         }
-    };
-    ArgumentFacts { special, constant: None }
+    }
 }

@@ -6,7 +6,7 @@ use super::guards::ArgumentFacts;
 use super::looplets::{LoopExtent, LoopletNest, lower_loop};
 use super::seeded_fault::SeededFault;
 use super::simplify::dtype_of;
-use super::special::argument_facts;
+use super::special::TermFacts;
 use super::state::{AccessCursor, Accumulator, LoweringState};
 use super::tree::{AccessId, Tree, TreeTerm};
 use super::value::LoweredValue;
@@ -254,14 +254,24 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> Low
         TreeTerm::Value(value) => value.clone(),
         TreeTerm::Access(id) => read(cx, state, *id),
         TreeTerm::Call(op, args) => {
-            let facts: Vec<ArgumentFacts<'_>> = args.iter().map(|a| argument_facts(cx, state, a)).collect();
-            let facts = cx.guard_facts(op, facts);
-            let laws = cx.laws(&facts);
-            let each = |(k, a)| cx.in_argument(op, k, |cx| value(cx, state, a));
-            let args: Vec<LoweredValue> = args.iter().enumerate().map(each).collect();
-            expand_in(cx, op, &args, laws)
+            let facts = TermFacts::of(cx, state, t);
+            call(cx, state, (op, args), &facts)
         }
     }
+}
+
+/// Returns the value of a call. `facts` are the facts of the call and of its arguments.
+fn call(cx: &mut Cx<'_>, state: &LoweringState, (op, args): (&Op, &[TreeTerm]), facts: &TermFacts<'_>) -> LoweredValue {
+    let guarded = cx.guard_facts(op, facts.args.iter().map(|arg| arg.facts).collect());
+    let laws = cx.laws(&guarded);
+    let each = |(k, (arg, facts)): (usize, (&TreeTerm, &TermFacts<'_>))| {
+        cx.in_argument(op, k, |cx| match arg {
+            TreeTerm::Call(op, args) => call(cx, state, (op, args), facts),
+            arg => value(cx, state, arg),
+        })
+    };
+    let args: Vec<LoweredValue> = args.iter().zip(&facts.args).enumerate().map(each).collect();
+    expand_in(cx, op, &args, laws)
 }
 
 /// Returns the value of a term as a constant or in locals, which later writes to memory do not
