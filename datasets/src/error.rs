@@ -135,6 +135,8 @@ pub enum Location {
     Array(String),
     /// An entry of an array: the name of the array, and the index of the entry, counted from 0.
     Entry(String, u64),
+    /// An element of the tensor, by its coordinates, counted from 0.
+    Element(Vec<u64>),
 }
 
 impl fmt::Display for Location {
@@ -145,6 +147,7 @@ impl fmt::Display for Location {
             Location::Field(line, column) => write!(f, ":{line}, column {column}"),
             Location::Array(name) => write!(f, ", array {}", quote(name.as_bytes())),
             Location::Entry(name, entry) => write!(f, ", array `{name}`, entry {entry}"),
+            Location::Element(coordinates) => write!(f, ", element {coordinates:?}"),
         }
     }
 }
@@ -205,7 +208,10 @@ pub enum Fault {
         found: u64,
     },
     /// Fewer bytes than the header announces.
-    #[error("expected {expected} bytes of {content}, found {found}; the file is truncated or its header is wrong")]
+    #[error(
+        "expected {expected} {} of {content}, found {found}; the file is truncated or its header is wrong",
+        expected.plural("byte", "bytes")
+    )]
     Truncated {
         /// The content of the bytes.
         content: &'static str,
@@ -279,6 +285,13 @@ fn dimension_text(dimension: u64) -> String {
 /// A count, or `None` if it exceeds 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count(pub Option<u64>);
+
+impl Count {
+    /// Returns the word for the count: `one` for 1, `many` for other counts.
+    fn plural(self, one: &'static str, many: &'static str) -> &'static str {
+        plural(self.0.unwrap_or(u64::MAX), one, many)
+    }
+}
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -44,4 +44,4 @@ pub use records::RecordFolder;
 pub use sample::{SAMPLES, Sample, sample};
 pub use tensor::write;
 pub use values::Values;
-pub use write::{remove_unfinished, write_bytes, write_content, write_file, write_tensor_bytes};
+pub use write::{check_folder, remove_unfinished, write_bytes, write_content, write_file, write_tensor_bytes};

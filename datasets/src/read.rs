@@ -8,6 +8,7 @@ use crate::file_format::{FileFormat, ParsedFile, ReadOptions};
 use crate::file_formats::edge_list::Dictionary;
 use crate::file_formats::extensions;
 use crate::file_formats::frostt::FROSTT;
+use crate::file_formats::matrix_market::{MATRIX_MARKET, element_line};
 use crate::memory::{Memory, MemoryScope, ReadError, read_all, read_expected};
 use crate::values::Values;
 use redpoll_logic::{Prim, Scalar};
@@ -358,9 +359,14 @@ fn convert(data: Data, dtype: Prim, location: &dyn Fn(usize, &[Vec<u64>]) -> Loc
     })
 }
 
-/// Returns the position of the value of an entry: the line if a text file lists coordinates,
-/// otherwise the index in the array of values.
+/// Returns the position of the value of an entry: the line of a text file, otherwise the
+/// coordinates of the entry.
 fn value_location(content: &FileContent<'_>, info: &Info, coordinates: &[Vec<u64>], entry: usize) -> Location {
+    if coordinates.is_empty() {
+        let element = element_of(&info.shape, entry as u64);
+        let line = (*info.file_format == MATRIX_MARKET).then(|| element_line(content.bytes(), &element)).flatten();
+        return line.map_or(Location::Element(element), Location::Line);
+    }
     let is_text = matches!(content.file_format.extension, "mtx" | "tns" | "csv" | "tsv");
     if let (true, [first, ..]) = (is_text, coordinates) {
         // An entry of one triangle of a symmetric matrix is followed by its mirrored entry.
@@ -382,7 +388,16 @@ fn value_location(content: &FileContent<'_>, info: &Info, coordinates: &[Vec<u64
             return Location::Line(line);
         }
     }
-    Location::Entry("values".into(), entry as u64)
+    Location::Element(coordinates.iter().map(|mode| mode[entry]).collect())
+}
+
+/// Returns the coordinates of an element, from its row-major position.
+fn element_of(shape: &[u64], mut position: u64) -> Vec<u64> {
+    let mut coordinates = vec![0; shape.len()];
+    for (coordinate, dimension) in coordinates.iter_mut().zip(shape).rev() {
+        (*coordinate, position) = (position % dimension, position / dimension);
+    }
+    coordinates
 }
 
 impl Error {

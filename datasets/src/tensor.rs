@@ -118,7 +118,7 @@ fn store(
     scope.memory().charge("sorting entries", sort_bytes(&ty, &data))?;
     // Sizes beyond the address space are rejected later, when the tensor is constructed.
     if let Some(bytes) = Some(full_level_bytes(&ty)).filter(|&bytes| bytes <= isize::MAX as u64) {
-        scope.memory().charge("a tensor that stores all elements", bytes)?;
+        scope.memory().charge(full_level_purpose(&ty), bytes)?;
     }
     let (tensor, duplicates) = match data {
         Data::Dense(values) => (Tensor::from_dense(ty, &values.into())?, 0),
@@ -144,6 +144,14 @@ fn sort_bytes(ty: &TensorType, data: &Data) -> u64 {
     }
     let values = data.values();
     bytes_of(values.len(), 16 * ty.shape.len() + 40 + 2 * values.prim().bytes())
+}
+
+/// Returns the purpose of the bytes of [`full_level_bytes`].
+fn full_level_purpose(ty: &TensorType) -> &'static str {
+    match ty.format.levels.iter().all(|level| level.kind.traits().full) {
+        true => "a tensor that stores all elements",
+        false => "a tensor that stores a pointer for each fiber",
+    }
 }
 
 /// Returns the bytes of the pointers or values below the outermost levels that store all

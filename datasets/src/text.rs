@@ -29,6 +29,11 @@ impl<'a> TextCursor<'a> {
         TextCursor { bytes, at: 0, line: 1, comment }
     }
 
+    /// Returns the whole text.
+    pub(crate) fn text(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Returns the number of remaining bytes.
     pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at

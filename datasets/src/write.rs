@@ -71,17 +71,34 @@ pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
 /// Writes a temporary file, which replaces the file at `path` once it is complete, and returns the
 /// file.
 fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> Result<(), Error>) -> Result<File, Error> {
-    let io_error = |source| Error::Io { path: path.into(), source };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (_unfinished, mut temporary) = temporary_file(folder).map_err(|e| {
+    let (_unfinished, mut temporary) = temporary_file_for(path, folder_of(path))?;
+    write(temporary.as_file_mut())?;
+    temporary.persist(path).map_err(|e| Error::Io { path: path.into(), source: e.error })
+}
+
+/// Checks that a file can be created in a folder, which is `path` or else the folder of `path`:
+/// creates a temporary file, and removes it.
+///
+/// # Errors
+/// Fails if the system refuses to create the file.
+pub fn check_folder(path: impl AsRef<Path>) -> Result<(), Error> {
+    let path = path.as_ref();
+    temporary_file_for(path, if path.is_dir() { path } else { folder_of(path) }).map(drop)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Creates a temporary file in a folder; `path` appears in errors.
+fn temporary_file_for(path: &Path, folder: &Path) -> Result<(UnfinishedFile, tempfile::NamedTempFile), Error> {
+    temporary_file(folder).map_err(|e| {
         // The text of the error ends with the name of the temporary file.
         let text = e.to_string();
         let reason = text.split_once(" at path ").map_or(&*text, |(reason, _)| reason);
         let message = format!("cannot create a file in the folder {}: {reason}", folder.display());
-        io_error(io::Error::new(e.kind(), message))
-    })?;
-    write(temporary.as_file_mut())?;
-    temporary.persist(path).map_err(|e| io_error(e.error))
+        Error::Io { path: path.into(), source: io::Error::new(e.kind(), message) }
+    })
 }
 
 /// Returns the bytes that [`write_content`] would write to a file of the given name.

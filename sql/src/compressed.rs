@@ -2,6 +2,7 @@
 //! additional features.
 
 use crate::error::{Error, Result};
+use crate::json;
 use crate::open_quotes::{Quoting, check_text};
 use crate::row_format::{RowFormat, TextFormat};
 use crate::text_columns::{ColumnTypes, with_types};
@@ -10,7 +11,6 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::ReaderBuilder;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::json;
 use datafusion::datasource::MemTable;
 use redpoll_datasets::{Memory, unpack};
 use std::io::Cursor;
@@ -29,20 +29,20 @@ use std::sync::Arc;
 pub(crate) fn read(path: &Path, rows: RowFormat, types: &ColumnTypes, memory: &Memory) -> Result<MemTable> {
     let text = unpack(path, memory)?;
     let fault = |message: String| Error::Declaration { table: path.display().to_string(), message };
-    let read =
+    let (schema, batches) =
         match rows {
             RowFormat::Text(kind) => {
                 check_text(path, &text, Quoting::new(kind.delimiter, kind.comment))?;
                 let columns = kind.infer_columns_of_text(&text).map_err(|e| fault(e.to_string()))?;
-                delimited(&text, kind, with_types(&columns, types).map_err(fault)?)
+                let typed = with_types(&columns, types).map_err(fault)?;
+                delimited(&text, kind, typed).map_err(|e| fault(e.to_string()))?
             }
-            RowFormat::Json { array: false } => objects(&text),
+            RowFormat::Json { array: false } => json::read_lines(&format!("the file {}", path.display()), &text)?,
             _ => return Err(fault(
                 "a compressed JSON file must have one object per line; decompress the file, or write it as `.ndjson`"
                     .into(),
             )),
         };
-    let (schema, batches) = read.map_err(|e| fault(e.to_string()))?;
     MemTable::try_new(schema, vec![batches]).map_err(|e| fault(e.to_string()))
 }
 
@@ -54,11 +54,4 @@ fn delimited(text: &[u8], kind: TextFormat, schema: Schema) -> Result<(SchemaRef
         Ok(batches) => Ok((schema, batches)),
         Err(error) => Err(name_value("the decompressed text", &schema, true, error)),
     }
-}
-
-fn objects(text: &[u8]) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
-    let (schema, _) = json::reader::infer_json_schema(Cursor::new(text), None)?;
-    let schema = Arc::new(schema);
-    let reader = json::ReaderBuilder::new(schema.clone()).build(Cursor::new(text))?;
-    Ok((schema, reader.collect::<Result<_, _>>()?))
 }

@@ -1,7 +1,7 @@
 //! The interface to the engine that runs Logic plans, such as a session of the crate `redpoll`.
 
 use crate::options::TargetCheck;
-use redpoll_logic::{Alias, Plan};
+use redpoll_logic::{Alias, FloatMode, Plan};
 use redpoll_storage::{Account, Tensor};
 use std::fmt;
 use std::sync::Arc;
@@ -79,6 +79,20 @@ pub trait Engine: fmt::Debug + Send + Sync {
             "the engine of this session cannot run on `{name}`; use its own target by `SET redpoll.engine = 'session'`"
         );
         Err(RunError::Failed(message.into()))
+    }
+
+    /// Returns the float mode of the engine. The default implementation returns the default mode.
+    fn float_mode(&self) -> FloatMode {
+        FloatMode::default()
+    }
+
+    /// Returns the same engine in another float mode, for the workers of a cluster whose
+    /// coordinator has this mode.
+    ///
+    /// # Errors
+    /// If the engine has no other float mode. The default implementation always fails.
+    fn with_float_mode(&self, mode: FloatMode) -> Result<Arc<dyn Engine>, RunError> {
+        Err(RunError::Failed(format!("the engine of this session cannot compute in the float mode {mode:?}").into()))
     }
 }
 

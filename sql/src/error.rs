@@ -69,6 +69,23 @@ pub enum Error {
         /// The message of the panic or of the reader, or the defect.
         cause: String,
     },
+    /// A value of a file of JSON does not have the type of its column. The fault of the author of
+    /// the file or of the declaration.
+    #[error(
+        "{input}: {}column `{column}`: {cause}; the first 1000 records decide the type of a column, unless \
+         `CREATE EXTERNAL TABLE` declares it",
+        line_prefix(*.line)
+    )]
+    JsonValue {
+        /// The input.
+        input: String,
+        /// The line in which the record begins, counted from 1; `None` if it is unknown.
+        line: Option<u64>,
+        /// The keys of the value, separated by dots.
+        column: String,
+        /// The message of the reader.
+        cause: String,
+    },
     /// A quoted value of delimited text never ends, so that the reader would take the rest of the
     /// file for one value. The fault of the author of the file.
     #[error(
@@ -114,6 +131,36 @@ pub enum Error {
     /// The rows of an input cannot be read.
     #[error(transparent)]
     Read(Box<DataFusionError>),
+    /// A part of a plan cannot be sent to the workers of a cluster, such as a semiring with an
+    /// operator that is not built in. The fault of the author of the query, or ours.
+    #[error("a part of the plan cannot be sent to a worker: {0}")]
+    Unsendable(String),
+    /// A worker of a cluster has received a message that breaks a rule. The fault of the sender.
+    #[error("a message to a worker is malformed: {0}; all processes of a cluster need the same version of redpoll")]
+    Malformed(String),
+    /// A worker of a cluster cannot be reached, or the connection to the worker has ended. The
+    /// fault of the worker, of the network, or of the author of the list of workers.
+    #[error("the worker {worker} cannot be reached: {cause}")]
+    LostWorker {
+        /// The URL of the worker.
+        worker: String,
+        /// The causes, separated by colons.
+        cause: String,
+    },
+    /// The plan of a task did not reach its worker in time. The fault of the network, or of the
+    /// author of a query over large tables in memory.
+    #[error(
+        "a part of the plan did not reach the worker {worker} within {} seconds: sending takes long if the query reads \
+         large tables in memory or tensors; store them in files, or raise `timeout` in the file of the cluster and \
+         `--timeout` of the workers",
+        .limit.as_secs()
+    )]
+    UnsentPlan {
+        /// The URL of the worker.
+        worker: String,
+        /// The time limit.
+        limit: Duration,
+    },
     /// The rows of a region are left to DataFusion, which runs the region instead. Nobody's fault.
     #[error(transparent)]
     Fallback(#[from] FallbackReason),
@@ -207,6 +254,11 @@ pub enum FallbackReason {
     },
 }
 
+/// Returns the text of a line before a message on it; an empty text if the line is unknown.
+pub(crate) fn line_prefix(line: Option<u64>) -> String {
+    line.map(|line| format!("line {line}: ")).unwrap_or_default()
+}
+
 /// Returns a number of rows as text, such as `1 row` or `2 rows`.
 pub(crate) fn row_count(rows: u128) -> String {
     format!("{rows} {}", if rows == 1 { "row" } else { "rows" })
@@ -273,6 +325,22 @@ pub fn message(error: &DataFusionError) -> String {
     match worker_of(error) {
         Some(worker) if !message.contains(worker) => format!("{IN_WORKER}{worker}: {message}"),
         _ => message,
+    }
+}
+
+/// Returns the URL of the worker whose loss is the cause of an error, also if another worker
+/// reports the error, which then arrives as text.
+#[cfg(feature = "cluster")]
+pub(crate) fn lost_worker(error: &DataFusionError) -> Option<String> {
+    let DataFusionError::External(cause) = error.find_root() else { return None };
+    match cause.downcast_ref::<Error>() {
+        Some(Error::LostWorker { worker, .. }) => Some(worker.clone()),
+        Some(_) => None,
+        None => {
+            let text = cause.to_string();
+            let (worker, _) = text.strip_prefix("the worker ")?.split_once(" cannot be reached: ")?;
+            Some(worker.to_owned())
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::comparisons::with_comparisons;
 use crate::database::Database;
 use crate::error::Error;
 use crate::guard::{guard_future, name_input};
+use crate::json::{self, JsonForm};
 use crate::open_quotes::{self, Quoting, Reading};
 use crate::row_format::{RowFormat, RowReader, TextFormat};
 use crate::statement::{changed_option, declared_input, describe_as_query, on_deep_stack, with_deep_stack};
@@ -35,7 +36,7 @@ struct RowFiles<'a> {
     files: &'a [&'a Path],
     /// The extension of all files.
     extension: &'a str,
-    /// The columns of delimited text whose types are not inferred.
+    /// The given types of columns of delimited text; the types of other columns are inferred.
     types: &'a ColumnTypes,
 }
 
@@ -50,9 +51,10 @@ impl Database {
     ///
     /// Text compressed by gzip or zstd, such as `.csv.gz`, is read into memory; DataFusion reads
     /// other files of rows during queries. A folder, subfolders included, or a pattern such as
-    /// `data/*.csv`, is one table of all its files. They must be uncompressed files of rows with
-    /// the same extension; other files are skipped if their names begin with a dot or an
-    /// underscore. A table of the same name is replaced.
+    /// `data/*.csv`, is one table of all its files. All its files must be uncompressed files of
+    /// rows with the same extension. Files with another extension are skipped if their names begin
+    /// with a dot or an underscore; otherwise they are an error. A table of the same name is
+    /// replaced.
     ///
     /// # Errors
     /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
@@ -64,8 +66,8 @@ impl Database {
     }
 
     /// Returns the table of a file, a folder or a pattern. Without a `reader`, the extension
-    /// determines the format. Columns of delimited text have the given `types`; the types of the
-    /// other columns are inferred.
+    /// determines the format. `types` has the types of some columns of delimited text; the types of
+    /// all other columns are inferred.
     ///
     /// # Errors
     /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
@@ -209,7 +211,13 @@ impl Database {
                 let typed = with_types(&columns_of_text(text, files)?, types);
                 Arc::new(typed.map_err(|e| DataFusionError::Plan(format!("table `{table}`: {e}")))?)
             }
-            _ => options.infer_schema(&context.state(), &url).await?,
+            RowFormat::Json { array } => {
+                let form = if array { JsonForm::Array } else { JsonForm::Lines };
+                let inferred = options.infer_schema(&context.state(), &url).await;
+                let inferred = inferred.map_err(|error| json::place_inference(error, files, form))?;
+                Arc::new(json::in_order_of_keys(&inferred, files, form))
+            }
+            RowFormat::Parquet | RowFormat::Arrow => options.infer_schema(&context.state(), &url).await?,
         };
         if schema.fields().is_empty() {
             return Err(DataFusionError::Plan(format!("table `{table}`: {path} has no columns; is it empty?")));

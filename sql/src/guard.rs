@@ -4,6 +4,7 @@
 
 use crate::error::Error;
 use crate::ipc;
+use crate::json::{JsonFiles, json_error, placed_rows};
 use crate::open_quotes::{TextFiles, checked_rows, without_parts};
 use crate::value_errors::name_value;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -76,7 +77,7 @@ pub(crate) fn name_input(input: &str, error: DataFusionError) -> DataFusionError
     match error {
         DataFusionError::ParquetError(error) => damaged(error.to_string()),
         DataFusionError::ArrowError(error, trace) => match *error {
-            ArrowError::JsonError(cause) => damaged(cause),
+            ArrowError::JsonError(cause) => json_error(input, None, &cause).into(),
             ArrowError::CsvError(cause) => {
                 DataFusionError::ArrowError(Box::new(ArrowError::CsvError(format!("{input}: {cause}"))), trace)
             }
@@ -110,6 +111,7 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
                 let arrow_files =
                     if is_local && is_arrow { files.into_iter().map(PathBuf::from).collect() } else { Vec::new() };
                 let text_files = TextFiles::of(config).map(Arc::new);
+                let json_files = JsonFiles::of(config, &scan.schema()).map(Arc::new);
                 let mut ranges = config.file_groups.iter().flat_map(FileGroup::files).map(|file| file.range.as_ref());
                 let reads_from_start = ranges.all(|range| range.is_none_or(|range| range.start == 0));
                 let file_schema = config.file_schema().clone();
@@ -117,7 +119,8 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
                     Some(whole) => Arc::new(scan.clone().with_data_source(whole)),
                     None => plan,
                 };
-                let guarded = GuardedScan { scan, input, arrow_files, text_files, file_schema, reads_from_start };
+                let guarded =
+                    GuardedScan { scan, input, arrow_files, text_files, json_files, file_schema, reads_from_start };
                 Transformed::yes(Arc::new(guarded) as Arc<dyn ExecutionPlan>)
             }
         })
@@ -136,6 +139,9 @@ struct GuardedScan {
     /// The local files of delimited text, whose quotes are checked (see [`checked_rows`]); `None`
     /// if the scan reads no such files.
     text_files: Option<Arc<TextFiles>>,
+    /// The local files of JSON, in which the lines of errors are searched; `None` if the scan reads
+    /// no such files.
+    json_files: Option<Arc<JsonFiles>>,
     /// The columns of the files.
     file_schema: SchemaRef,
     /// True if each file is read from its start.
@@ -179,6 +185,7 @@ impl ExecutionPlan for GuardedScan {
             input: self.input.clone(),
             arrow_files: self.arrow_files.clone(),
             text_files: self.text_files.clone(),
+            json_files: self.json_files.clone(),
             file_schema: self.file_schema.clone(),
             reads_from_start: self.reads_from_start,
         }))
@@ -187,6 +194,10 @@ impl ExecutionPlan for GuardedScan {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         self.arrow_files.iter().try_for_each(|file| ipc::check(file))?;
         let rows = catch_panic(&self.input, || self.scan.execute(partition, context))??;
+        let rows = match self.json_files.clone() {
+            Some(files) => placed_rows(rows, files),
+            None => rows,
+        };
         let rows: SendableRecordBatchStream = Box::pin(GuardedRows {
             rows: Some(rows),
             schema: self.schema(),

@@ -63,6 +63,7 @@ mod files;
 mod guard;
 mod input_tables;
 mod ipc;
+mod json;
 mod memory;
 mod metrics;
 mod node;

@@ -47,6 +47,9 @@ config_namespace! {
         /// it is the cheapest division. `datafusion.execution.target_partitions` is the number of
         /// partitions.
         pub spread: Spread, default = Spread::Auto
+        /// The number of times that a query on a cluster is planned again on the remaining workers,
+        /// if a worker is lost before the query has returned rows.
+        pub retry: usize, default = 0
     }
 }
 

@@ -189,7 +189,9 @@ impl ExtensionPlanner for RegionPlanner {
         let engine = self.engines.select(&target_choice).map_err(Error::from)?;
         let fallback = Fallback::new(node.aggregate().clone(), Arc::new(self.clone()));
         let options = RedpollOptions::of(session.config().options());
-        if fallback.is_sound
+        // All regions of a cluster are divided, at least into one partition, because the other
+        // execution plan of a region cannot be sent to workers.
+        if (fallback.is_sound || ClusterSize::of(session.config()).is_some())
             && let Some(divided) = divide(options.spread, node.region(), inputs, session)
         {
             let state = (engine, fallback, self.cache.clone());

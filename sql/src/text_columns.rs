@@ -5,7 +5,8 @@
 //! of texts. So redpoll infers types from the first rows of the whole file.
 //!
 //! Arrow infers numbers from codes with leading zeros, such as postal codes, and the zeros are
-//! lost. Here, such a column is a column of texts.
+//! lost. It gives a column without values a type that has no values, so that later values are lost.
+//! Here, such columns are columns of texts.
 
 use crate::open_quotes::{Quoting, has_line_breaks};
 use crate::row_format::TextFormat;
@@ -47,7 +48,8 @@ impl TextFormat {
                 break;
             }
         }
-        Ok(Schema::try_merge(schemas.iter().map(|schema| with_texts(schema, &codes)))?)
+        let merged = Schema::try_merge(schemas.iter().map(|schema| with_texts(schema, &codes)))?;
+        Ok(with_texts(&merged, &columns_without_values(&merged)))
     }
 
     /// Infers the columns of a text from its first rows.
@@ -56,7 +58,9 @@ impl TextFormat {
     /// If rows have different numbers of values.
     pub(crate) fn infer_columns_of_text(self, text: &[u8]) -> Result<Schema, ArrowError> {
         let (schema, _) = self.infer_numbers(text, MAX_ROWS)?;
-        Ok(with_texts(&schema, &self.codes(&schema, text, MAX_ROWS)?))
+        let mut texts = self.codes(&schema, text, MAX_ROWS)?;
+        texts.extend(columns_without_values(&schema));
+        Ok(with_texts(&schema, &texts))
     }
 
     /// Infers the columns of a text from its first rows; codes with leading zeros count as numbers.
@@ -122,6 +126,12 @@ impl TextFormat {
 /// Returns whether a number is a code: it begins with a zero and another digit.
 fn is_code(number: &str) -> bool {
     matches!(number.as_bytes(), [b'0', second, ..] if second.is_ascii_digit())
+}
+
+/// Returns the names of the columns that have no values in the first rows.
+fn columns_without_values(schema: &Schema) -> BTreeSet<String> {
+    let fields = schema.fields().iter().filter(|field| *field.data_type() == DataType::Null);
+    fields.map(|field| field.name().clone()).collect()
 }
 
 /// Returns the schema with the type of texts for the given columns.

@@ -187,6 +187,31 @@ impl FileScan {
         self
     }
 
+    /// Sets the names that coordinates have already, mode by mode, so that arrays of several files
+    /// can be joined by name. Further names in the file are numbered after these names. Each mode is
+    /// as large as its number of names, so a file that was read earlier is read again with the names
+    /// of all files.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-shared-names-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let (stock, sales) = (folder.join("stock.csv"), folder.join("sales.csv"));
+    /// std::fs::write(&stock, "item,amount\npear,3\nplum,4\n")?;
+    /// std::fs::write(&sales, "item,amount\nplum,1\nfig,2\n")?;
+    /// let scan = |path| session.scan(path).columns(["item"]).values("amount");
+    /// let (_, names) = scan(&stock).read_with_names()?;
+    /// let (sales, names) = scan(&sales).names(names).read_with_names()?;
+    /// let stock = scan(&stock).names(names).read()?;
+    /// assert_eq!((stock * sales).to_vec::<i64>()?, [0, 4, 0]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn names(mut self, names: CoordinateNames) -> FileScan {
+        self.options.edge_list.names = names;
+        self
+    }
+
     /// Sets all options of edge lists.
     ///
     /// ```

@@ -189,7 +189,7 @@ fn pixels(format: &FileFormat, content: &Content, options: &WriteOptions) -> Res
     }
     options.check_general(&file)?;
     let [height, width] = content.shape[..] else {
-        let content = format!("a tensor of {} modes in {file}", content.shape.len());
+        let content = format!("a tensor of rank {} in {file}", content.shape.len());
         return Err(Fault::unsupported(content, "write a matrix, or choose another format"));
     };
     Ok((shared::dense(content, &options.memory)?.into_owned(), height, width))

@@ -5,7 +5,7 @@ use crate::content::{Content, Data, element_count};
 use crate::error::{Count, Fault};
 use crate::memory::{Memory, bytes_of};
 use crate::values::Values;
-use redpoll_logic::Scalar;
+use redpoll_logic::{Scalar, plural};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -46,8 +46,8 @@ pub(crate) fn check_element_bytes(expected: Option<u64>, found: u64) -> Result<(
     match expected {
         Some(expected) if expected == found => Ok(()),
         Some(expected) if expected < found => Err(Fault::malformed(
-            format!("the end of the file after {expected} bytes of elements"),
-            format!("{} more bytes", found - expected),
+            format!("the end of the file after {expected} {} of elements", plural(expected, "byte", "bytes")),
+            format!("{} more {}", found - expected, plural(found - expected, "byte", "bytes")),
         )),
         _ => Err(Fault::Truncated { content: "elements", expected: Count(expected), found }),
     }

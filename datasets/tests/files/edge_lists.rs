@@ -2,9 +2,12 @@
 
 use crate::{listing, load};
 use expect_test::{Expect, expect};
-use redpoll_datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
+use redpoll_datasets::file_formats::edge_list::{
+    Column, Delimiter, Dictionary, EdgeListOptions, Ids, Vertices, Weight,
+};
 use redpoll_datasets::{Content, Data, Layout, LoadedFile, ReadOptions, Values, WriteOptions, read_bytes, write_bytes};
 use redpoll_logic::{Prim, Scalar};
+use std::sync::Arc;
 
 fn load_with(text: &str, edge_list: EdgeListOptions) -> Result<LoadedFile, String> {
     let options = ReadOptions { edge_list, ..ReadOptions::default() };
@@ -122,34 +125,36 @@ fn errors_name_the_line_and_the_field() {
             "a,\"b\nc,d\n",
             "a,\"b\"x\nc,d\n",
             "weight,source\n1,2\n",
+            "user,film,stars\n",
             "\x7fELF\x01\0,\n",
         ],
         &expect![[r#"
             a.csv: expected a tensor, found an empty file
             a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
             a.csv:1: expected at least two fields, separated by tabs, semicolons, commas or spaces, found `word`; replace the delimiters in the file by one of these
-            a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`; correct the line, or choose the delimiter by `redpoll convert --delimiter` (`EdgeListOptions::delimiter`)
-            a.csv:4: expected 3 fields as in the first record, found 2: `0,1`; correct the line, or choose the delimiter by `redpoll convert --delimiter` (`EdgeListOptions::delimiter`)
-            a.csv:2, column 3: expected a number, found `x`; choose another column of values (`redpoll convert --value`, `FileScan::values`), or none
-            a.csv:2, column 3: expected a number, found an empty field; choose another column of values (`redpoll convert --value`, `FileScan::values`), or none
+            a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`; correct the line, or choose the delimiter (`--delimiter` on the command line, `delimiter` in Rust)
+            a.csv:4: expected 3 fields as in the first record, found 2: `0,1`; correct the line, or choose the delimiter (`--delimiter` on the command line, `delimiter` in Rust)
+            a.csv:2, column 3: expected a number, found `x`; choose another column of values (`--value` on the command line, `values` in Python and Rust), or none
+            a.csv:2, column 3: expected a number, found an empty field; choose another column of values (`--value` on the command line, `values` in Python and Rust), or none
             a.csv:2, column 3: expected a number, found `1,5`; write a decimal point
             a.csv:2, column 3: value `1e999` does not fit f64; the largest f64 is about 1.8e308, and infinity is written as inf
-            a.csv:21, column 2: expected a number, as in the first records of this column, found `x`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:21, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:21, column 2: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:21, column 2: expected a coordinate below 2^63 - 1, found `99999999999999999999`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:1, column 1: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:2, column `source`: expected a coordinate, which is a nonnegative integer, found `1.5`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:1, column 2: expected a coordinate, which is a nonnegative integer, found `nan`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:2, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
-            a.csv:1, column 2: expected a coordinate below 2^63 - 1, found `18446744073709551616`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:21, column 2: expected a number, as in the first records of this column, found `x`; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:21, column 1: expected a number, as in the first records of this column, found an empty field; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:21, column 2: expected a coordinate, which is a nonnegative integer, found `-1`; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:21, column 2: expected a coordinate below 2^63 - 1, found `99999999999999999999`; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:1, column 1: expected a coordinate, which is a nonnegative integer, found `-1`; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:2, column `source`: expected a coordinate, which is a nonnegative integer, found `1.5`; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:1, column 2: expected a coordinate, which is a nonnegative integer, found `nan`; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:2, column 1: expected a number, as in the first records of this column, found an empty field; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
+            a.csv:1, column 2: expected a coordinate below 2^63 - 1, found `18446744073709551616`; correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)
             a.csv:1, column 2: coordinate 9223372036854775807 of mode 1 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 0
             a.csv:3, column 1: coordinate 2 of mode 0 is out of range: the dimension is 2, and coordinates start at 0
             a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions; correct the comment `# dims`
             a.csv:3, column 2: expected at most 2 names in mode 1, as its dimension is 2, found the further name `c`; correct the comment `# dims`, or remove it
             a.csv:1: expected a closing quote in the same line, found the end of the line; join the lines of the field, or add the quote
             a.csv:1: expected a delimiter after the closing quote, found `x`; write a quote within a field as two quotes
-            a.csv:1: expected a column of coordinates before the column of values, found none; name the columns of coordinates (`redpoll convert --coordinates`, `FileScan::columns`)
+            a.csv:1: expected a column of coordinates before the column of values, found none; name the columns of coordinates (`--coordinates` on the command line, `columns` in Python and Rust)
+            a.csv:1: expected an entry, found only the record `user,film,stars`; if it is the header, say so (`--header true` on the command line, `header` in Rust)
             a.csv: expected text, found zero bytes, as in binary files
         "#]],
     );
@@ -187,7 +192,7 @@ fn headers_above_names() {
         42 entries: the first record, `alice,bob`, is read as an entry, because `alice` occurs again
         1 entries: no guess
         2 entries: no guess
-        1 entries: no guess
+        1 entries: the first record, `alice,bob`, is read as an entry, because there is no other record
         2 entries: no guess
     "#]]
     .assert_eq(&all.concat());
@@ -269,12 +274,39 @@ fn options_override_the_detection() {
         a.csv:1, column 1: coordinate 0 of mode 0 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 1
         a.csv:1: expected a column named `stars`, found `userId`, `movieId`, `rating`, `time`
         a.csv:1: expected a column from 1 to 4, found 5
-        a.csv:1: expected a column named `stars`, found no header; `redpoll convert --header true` (`EdgeListOptions::header`) reads the first record as the header
+        a.csv:1: expected a column named `stars`, found no header; if the first record is the header, say so (`--header true` on the command line, `header` in Rust)
         a.csv:1: expected distinct columns of coordinates and values, found column `userId` twice; name each column once
         a.csv:1: expected a column named `userID`, found `userId`, `movieId`, `rating`, `time`; did you mean `userId`?
         [1] bool: (0): true we
     "#]]
     .assert_eq(&all.collect::<String>());
+}
+
+/// Asserts that names keep the numbers that another file gave them, and that further names are
+/// numbered after them.
+#[test]
+fn names_of_other_files_keep_their_numbers() {
+    let names = |names: &[&str]| Some(Arc::new(names.iter().collect::<Dictionary>()));
+    let given = |names: Vec<_>, vertices| EdgeListOptions { names, vertices, ..EdgeListOptions::default() };
+    let cases = [
+        ("a b\nc a\n", given(vec![names(&["x", "a"]), None], Vertices::PerMode)),
+        ("a b\nc a\n", given(vec![names(&["x", "a"])], Vertices::OneSet)),
+        ("a b\nc a\n", given(vec![names(&["x"]), names(&["a", "y"])], Vertices::OneSet)),
+        ("1 2\n3 1\n", given(vec![None, names(&["1", "z"])], Vertices::PerMode)),
+        ("# dims 3 2\na b\n", given(vec![names(&["x", "a"]), None], Vertices::PerMode)),
+        ("# dims 1 2\na b\nc b\n", given(vec![names(&["x", "a"]), None], Vertices::PerMode)),
+        ("a b\n", given(vec![None, None, names(&["a"])], Vertices::PerMode)),
+    ];
+    let all = cases.into_iter().map(|(text, options)| describe(load_with(text, options)));
+    expect![[r#"
+        [3, 2] bool: (1, 0): true, (2, 1): true x|a|c / b|a
+        [4, 4] bool: (1, 2): true, (3, 1): true x|a|b|c / x|a|b|c
+        [5, 5] bool: (1, 3): true, (4, 1): true x|a|y|b|c / x|a|y|b|c
+        [4, 3] bool: (1, 2): true, (3, 0): true numbers / 1|z|2
+        [3, 2] bool: (1, 0): true x|a / b
+        a.csv:2, column 1: expected at most 1 name in mode 0, as its dimension is 1, found the further name `a`; correct the comment `# dims`, or remove it
+        a.csv:1: expected names of at most 2 modes, one per column of coordinates, found names of 3 modes
+    "#]].assert_eq(&all.collect::<String>());
 }
 
 /// Asserts that names with delimiters, quotes, blanks and `#` survive writing and reading.

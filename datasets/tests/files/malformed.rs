@@ -74,7 +74,7 @@ fn matrix_market_headers() {
             a.mtx:2: expected the number of rows, found `3.0`
             a.mtx:2: expected the number of rows, an integer below 2^64, found `99999999999999999999`
             a.mtx:2: a matrix dimension is too large: 9999999999999999999; the maximum is 9223372036854775807
-            a.mtx:2: expected a square matrix, as required by the symmetry symmetric, found 3 rows and 4 columns
+            a.mtx:2: expected a square matrix, as required by the symmetry symmetric, found the shape 3 x 4
             a.mtx:2: the number of elements is too large: at least 2^64; the maximum is 18446744073709551615
         "#]],
     );
@@ -110,6 +110,8 @@ fn matrix_market_entries() {
             mtx!("array real general", "1000000 1000000\n1\n"),
             mtx!("array real symmetric", "2 2\n1\n2\n3\n4\n"),
             mtx!("array integer general", "1 1\nx\n"),
+            mtx!("array integer skew-symmetric", "3 3\n1\n-9223372036854775808\n2\n"),
+            mtx!("array real general", "1 1\n\n"),
         ],
         &expect![[r#"
             a.mtx:4: expected 2 entries as in the header, found 1; the file is truncated or its header is wrong
@@ -137,6 +139,8 @@ fn matrix_market_entries() {
             a.mtx:4: expected 1000000000000 entries as in the header, found 1; the file is truncated or its header is wrong
             a.mtx:6: expected the end of the file after the 3 entries that the header announces, found `4`
             a.mtx:3: expected an integer, found `x`
+            a.mtx:4: value -(-2^63) does not fit i64; the mirrored entry has the negated value; write the matrix as general
+            a.mtx:4: expected 1 entry as in the header, found 0; the file is truncated or its header is wrong
         "#]],
     );
 }
@@ -240,7 +244,7 @@ fn numpy() {
             a.npy: expected 4294967295 bytes of the header, found 8; the file is truncated or its header is wrong
             a.npy: not supported: version 9 of the .npy format; save it as version 1 to 3
             a.npy: expected 16 bytes of elements, found 15; the file is truncated or its header is wrong
-            a.npy: expected the end of the file after 16 bytes of elements, found 1 more bytes
+            a.npy: expected the end of the file after 16 bytes of elements, found 1 more byte
             a.npy: expected at least 2^64 bytes of elements, found 16; the file is truncated or its header is wrong
             a.npy: the number of elements is too large: at least 2^64; the maximum is 18446744073709551615
             a.npy: the rank is too large: 65; the maximum is 64
@@ -294,6 +298,7 @@ fn archives() {
             &npz(&[("a", vector(&[1])), ("b", vector(&[1]))]),
             &npz(&[("a", npy("{'descr': '|O', 'fortran_order': False, 'shape': ()}", b"\x80\x04N."))]),
             &npz(&[("a", b"not an array".to_vec())]),
+            &npz(&[("a", npy_text("text"))]),
             &npz(&[("format", npy_text("lil")), ("data", vector(&[]))]),
             &npz(&[("format", vector(&[1])), ("data", vector(&[]))]),
             &npz(&[("format", npy_text("csr")), ("data", vector(&[]))]),
@@ -323,6 +328,7 @@ fn archives() {
             a.npz: expected one dense array, or a sparse array of SciPy or PyData with its `format`, found 2 arrays: `a`, `b`
             a.npz, array `a`: not supported: an array of Python objects, stored as a pickle (dtype `|O`); convert it with astype and save it again
             a.npz, array `a`: expected the magic string `\x93NUMPY`, found `not an`
+            a.npz, array `a`: not supported: an array of text; store codes of an integer dtype
             a.npz, array `format`: expected a sparse format (coo, csr, csc, bsr, dia, gcxs), found `lil`
             a.npz, array `format`: expected a text, found an array of numbers
             a.npz, array `shape`: expected this array, found none

@@ -442,8 +442,8 @@ fn pydata_layouts() {
         [] f64 array fill 7.0: (): 7.0
         [] f64 array fill 7.0: (): 3.0
         a.npz, array `data`: expected at most one value of an array without modes, found 2
-        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, or none if there are fewer than 2, found [0, 1]
-        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, or none if there are fewer than 2, found [2]
+        a.npz, array `compressed_axes`: expected distinct modes, at least one and fewer than the rank 2, or none if the rank is below 2, found [0, 1]
+        a.npz, array `compressed_axes`: expected distinct modes, at least one and fewer than the rank 2, or none if the rank is below 2, found [2]
         a.npz, array `indices`, entry 1: expected a position in a fiber, below 3, found 3
         a.npz, array `indptr`: expected 3 entries, found 2
         a.npz, array `indptr`: expected 2 entries, found 1
@@ -531,6 +531,38 @@ fn values_that_do_not_fit_are_reported() {
         a.tns:3: value 300.0 does not fit i8; read the file as a wider dtype
         a.csv:3: value 2 does not fit bool; only 0 and 1 fit; for the pattern, read the file without a dtype and compute `A(i,j) != 0`
         a.csv:2: value inf does not fit i64; read the file as f32 or f64
+    "#]]
+    .assert_eq(&all.concat());
+    let options = ReadOptions { dtype: Some(Prim::U8), ..ReadOptions::default() };
+    let array =
+        |symmetry: &str, rest: &str| format!("%%MatrixMarket matrix array integer {symmetry}\n{rest}").into_bytes();
+    // The values of an array file are column-major; the values of other files are named by their
+    // coordinates.
+    let elements = npy_i64(&[2, 3], &[1, 2, 3, 4, 500, 6]);
+    let coordinates = |x: &[i64]| npy_i64(&[2], x);
+    let sparse = npz(&[
+        ("format", npy_text("coo")),
+        ("shape", coordinates(&[3, 4])),
+        ("row", coordinates(&[0, 2])),
+        ("col", coordinates(&[1, 3])),
+        ("data", coordinates(&[7, 500])),
+    ]);
+    let cases = [
+        ("a.mtx", array("general", "2 3\n1 2\n% c\n3\n500 4\n5\n")),
+        ("a.mtx", array("symmetric", "3 3\n1\n2\n3\n4\n500\n6\n")),
+        ("a.mtx", array("skew-symmetric", "3 3\n0\n0\n500\n")),
+        ("a.npy", elements.clone()),
+        ("a.npz", npz(&[("x", elements)])),
+        ("a.npz", sparse),
+    ];
+    let all = cases.map(|(name, bytes)| format!("{}\n", read_bytes(name, &bytes, &options).unwrap_err()));
+    expect![[r#"
+        a.mtx:6: value 500 does not fit u8; read the file as a wider dtype
+        a.mtx:7: value 500 does not fit u8; read the file as a wider dtype
+        a.mtx:5: value -500 does not fit u8; read the file as a signed dtype
+        a.npy, element [1, 1]: value 500 does not fit u8; read the file as a wider dtype
+        a.npz, element [1, 1]: value 500 does not fit u8; read the file as a wider dtype
+        a.npz, element [2, 3]: value 500 does not fit u8; read the file as a wider dtype
     "#]]
     .assert_eq(&all.concat());
     let options = ReadOptions { dtype: Some(Prim::Bool), ..ReadOptions::default() };

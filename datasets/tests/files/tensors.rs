@@ -2,7 +2,7 @@
 
 use crate::{load, npy_i64, npy_text, npz};
 use expect_test::expect;
-use redpoll_datasets::{ReadOptions, WriteOptions, read, sample, write};
+use redpoll_datasets::{Memory, ReadOptions, WriteOptions, read, read_bytes, sample, write};
 use redpoll_logic::{Format, LeafKind, Scalar};
 use redpoll_storage::{Tensor, convert};
 use std::collections::BTreeMap;
@@ -88,6 +88,23 @@ fn unsuitable_formats_are_rejected() {
     let wide = b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9 1\n9000000000000000000 1\n";
     expect!["wide.mtx: 9000000000000000001 elements of 8 bytes do not fit into memory; use a sparser format or smaller dimensions"].assert_eq(&message("wide.mtx", wide, Format::csr()));
     expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a level; use a sparse-list level"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));
+}
+
+/// The memory that a format needs for any entries has a purpose of its own.
+#[test]
+fn memory_of_formats_is_named() {
+    let text = b"%%MatrixMarket matrix coordinate pattern general\n9000000 9 1\n9 1\n";
+    let message = |format: Format| {
+        let options = ReadOptions { memory: Memory::limited(1 << 20), ..ReadOptions::default() };
+        read_bytes("a.mtx", text, &options).unwrap().into_tensor(Some(format)).unwrap_err().to_string()
+    };
+    for (format, purpose) in [
+        (Format::csr(), "cannot allocate 72000000 bytes for a tensor that stores a pointer for each fiber: "),
+        (Format::dense(2), "cannot allocate 81000000 bytes for a tensor that stores all elements: "),
+    ] {
+        let message = message(format);
+        assert!(message.contains(purpose), "{message}");
+    }
 }
 
 /// Asserts that a file without blocks may declare blocks of a huge size: the file gives an empty

@@ -72,7 +72,7 @@ fn unsupported_content_is_rejected() {
         &content(&[2, 2, 2], 0.0),
         &plain,
         &expect![
-            "a.mtx: cannot write this tensor: not supported: a tensor of 3 modes in a Matrix Market file, which stores matrices; write it as .tns or .npy"
+            "a.mtx: cannot write this tensor: not supported: a tensor of rank 3 in a Matrix Market file, which stores matrices; write it as .tns or .npy"
         ],
     );
     check(
@@ -129,7 +129,7 @@ fn unsupported_content_is_rejected() {
         &content(&[2, 3], 0.0),
         &symmetric,
         &expect![
-            "a.mtx: cannot write this tensor: not supported: a skew-symmetric file of a matrix of 2 rows and 3 columns; write it as general"
+            "a.mtx: cannot write this tensor: not supported: a skew-symmetric file of a matrix of shape 2 x 3; write it as general"
         ],
     );
     check(
@@ -146,7 +146,7 @@ fn unsupported_content_is_rejected() {
         &content(&[2, 2, 2], 0.0),
         &csr,
         &expect![
-            "a.npz: cannot write this tensor: not supported: the layout csr for a tensor of 3 modes in a .npz file; choose array, coordinate, or for a matrix csr or csc"
+            "a.npz: cannot write this tensor: not supported: the layout csr for a tensor of rank 3 in a .npz file; choose array, coordinate, or for a matrix csr or csc"
         ],
     );
     check(
@@ -154,7 +154,7 @@ fn unsupported_content_is_rejected() {
         &content(&[], 0.0),
         &csr,
         &expect![
-            "a.npz: cannot write this tensor: not supported: the layout csr for a tensor of 0 modes in a .npz file; choose array"
+            "a.npz: cannot write this tensor: not supported: the layout csr for a tensor of rank 0 in a .npz file; choose array"
         ],
     );
     check(

@@ -12,7 +12,7 @@ pub enum Error {
     Grid(#[from] crate::grid::GridFault),
     /// A CUDA device, or a library that the device needs, is missing, too old, or fails to start;
     /// or this build lacks the feature `cuda`. Nobody's fault; the CPU needs none of these.
-    #[error("CUDA device {ordinal} cannot be used: {reason}; run on the CPU, or remove this cause")]
+    #[error("CUDA device {ordinal} cannot be used: {reason}; correct this, or run on the CPU")]
     NoDevice {
         /// The number of the device.
         ordinal: u32,

@@ -207,4 +207,28 @@ impl Tensor {
         let rest = self.element_count() - stored;
         Ok(Some(if rest == 0 || fill == 0.0 { values } else { values + fill * rest as f64 }))
     }
+
+    /// Returns the exact sum of all elements of a tensor of integers or booleans, including those
+    /// that are not stored; `true` counts as 1. `None` for other dtypes, and for a sum of more than
+    /// 127 bits.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`].
+    pub fn integer_sum(&self) -> Result<Option<i128>, Error> {
+        self.fetch()?;
+        let Some(fill) = self.ty.fill.to_i128() else { return Ok(None) };
+        let rest = self.element_count() - self.count_stored_on_host();
+        let mut sum = fill.checked_mul(rest.into());
+        let mut add = |v: i128, n: u64| {
+            sum = sum.and_then(|sum| sum.checked_add(v.checked_mul(n.into())?));
+        };
+        match (self.ty.format.leaf, &self.leaf[..]) {
+            (LeafKind::Element, [array]) => self.for_each_stored_position(|p, n| {
+                add(array.scalar(p as usize).to_i128().expect("the values have the dtype of the fill value"), n);
+            }),
+            _ => self.for_each_stored_position(|_, n| add(1, n)),
+        }
+        self.check_files()?;
+        Ok(sum)
+    }
 }

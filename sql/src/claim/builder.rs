@@ -195,7 +195,10 @@ impl RegionBuilder {
                 let other = if a == column { b } else { a };
                 // Values that equal the same column of an excluding leaf need not equal each other.
                 if self.field_of(column).is_some_and(|field| self.field_of(other) != Some(field)) {
-                    return Err(UnclaimedReason::SeveralTables(self.source_text(&left)));
+                    let compared = if a == column { &left } else { &right };
+                    let problem = "is compared with several expressions; write the other comparison as a condition of \
+                                   the outer query";
+                    return Err(UnclaimedReason::AntiJoin { condition: self.source_text(compared), problem });
                 }
                 if nulls == NullTreatment::Drop {
                     self.required.push(column);

@@ -127,7 +127,7 @@ impl FlatJoin {
 
     fn flatten_join(&mut self, join: &Join) -> Result<Option<Columns>, UnclaimedReason> {
         if join.null_aware {
-            return Ok(None);
+            return Err(not_in_reason(join));
         }
         use JoinType::{Full, Inner, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
         // A side with a role becomes a leaf of that role; a side with `None` is flattened.
@@ -207,7 +207,7 @@ impl FlatJoin {
     /// may pad the leaf.
     fn add_leaf_condition(&mut self, leaf: usize, condition: &Expr) -> Result<(), UnclaimedReason> {
         if self.is_padded(leaf) {
-            return Err(UnclaimedReason::OuterJoin(self.with_names(condition).to_string()));
+            return Err(UnclaimedReason::PaddedTable(self.with_names(condition).to_string()));
         }
         self.conditions.push((leaf, condition.clone()));
         Ok(())
@@ -230,7 +230,9 @@ impl FlatJoin {
             // condition cannot be applied before the join.
             let anti = matches!(join.join_type, JoinType::LeftAnti | JoinType::RightAnti);
             if anti && !leaves_of(&conjunct).iter().any(|&leaf| self.leaves[leaf].1 == LeafRole::AntiJoin) {
-                return Err(self.several_tables(&conjunct));
+                let condition = self.with_names(&conjunct).to_string();
+                let problem = "reads no table of the subquery; write it as a condition of the outer query";
+                return Err(UnclaimedReason::AntiJoin { condition, problem });
             }
             self.add_condition(&conjunct)?;
         }
@@ -327,6 +329,16 @@ impl FlatJoin {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the reason not to flatten a join that treats NULLs as `NOT IN` does.
+fn not_in_reason(join: &Join) -> UnclaimedReason {
+    match (join.join_type, &join.on[..]) {
+        (JoinType::LeftAnti, [(left, _), ..]) => UnclaimedReason::NotIn(left.to_string()),
+        (JoinType::RightAnti, [(_, right), ..]) => UnclaimedReason::NotIn(right.to_string()),
+        (JoinType::LeftAnti | JoinType::RightAnti, []) => UnclaimedReason::NotIn("..".to_owned()),
+        _ => UnclaimedReason::PartOfCondition,
     }
 }
 

@@ -10,6 +10,7 @@ mod leaves;
 mod origin;
 mod reason;
 mod region;
+mod single_input;
 mod terms;
 mod types;
 
@@ -24,6 +25,7 @@ pub(crate) use terms::{ExprCase, is_never_null, split_terms, split_validity};
 pub(crate) use types::is_ordered;
 
 use datafusion::logical_expr::LogicalPlan;
+use single_input::single_input_reason;
 
 /// Builds the region of the top node of a plan that DataFusion has optimized.
 ///
@@ -60,7 +62,7 @@ pub fn claim_aggregate(plan: &LogicalPlan) -> Result<Claim, UnclaimedReason> {
     let claim = build::build_claim(aggregate)?;
     let join = &claim.region.join;
     if join.leaves.len() < 2 && !join.has_tensors() {
-        return Err(claim.unflattened.into_iter().next().unwrap_or(UnclaimedReason::SingleTable));
+        return Err(claim.unflattened.into_iter().next().unwrap_or_else(|| single_input_reason(&aggregate.input)));
     }
     Ok(claim)
 }

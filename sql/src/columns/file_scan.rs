@@ -30,8 +30,9 @@ pub(crate) struct FileScan {
     /// The scan of the files; `None` if all columns were kept when the scan was planned.
     source: Option<FileSource>,
     /// The rows, which are loaded when a partition or a region first asks for rows; `None` if the
-    /// rows cannot be kept.
-    loaded: Arc<OnceCell<Option<Arc<LoadedRows>>>>,
+    /// rows cannot be kept. An error is kept, too, so that the other partitions do not read the
+    /// files again.
+    loaded: Arc<OnceCell<Result<Option<Arc<LoadedRows>>, Arc<DataFusionError>>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -81,7 +82,7 @@ impl FileScan {
     /// Returns the scan of columns that are kept.
     pub(super) fn of_kept(table: Arc<FileTableData>, facts: FileScanFacts, loaded: Arc<LoadedRows>) -> FileScan {
         let (properties, metrics) = (properties(&facts, 1), ExecutionPlanMetricsSet::new());
-        let loaded = Arc::new(OnceCell::new_with(Some(Some(loaded))));
+        let loaded = Arc::new(OnceCell::new_with(Some(Ok(Some(loaded)))));
         FileScan { table, facts, source: None, loaded, properties, metrics }
     }
 
@@ -99,12 +100,12 @@ impl FileScan {
     /// If the files cannot be read.
     pub(super) async fn rows(&self, context: &Arc<TaskContext>) -> Result<Option<Arc<LoadedRows>>> {
         let load = async || {
-            let loaded = self.table.load(self, context).await?;
+            let loaded = self.table.load(self, context).await.map_err(Arc::new)?;
             let read = loaded.as_ref().map_or(0, |loaded| loaded.read);
             MetricBuilder::new(&self.metrics).global_counter("columns_read").add(read);
             Ok(loaded)
         };
-        self.loaded.get_or_try_init(load).await.cloned()
+        self.loaded.get_or_init(load).await.clone().map_err(DataFusionError::Shared)
     }
 
     fn partitions(&self) -> usize {

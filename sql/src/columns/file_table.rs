@@ -25,6 +25,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::TryStreamExt;
@@ -278,12 +279,15 @@ impl FileTableData {
     }
 
     /// Runs a plan and returns its columns, with rows in the order of partitions, and the number of
-    /// rows; `None` if the columns exceed the store's capacity or the memory.
+    /// rows; `None` if the columns exceed the store's capacity or the memory. The plan may have run
+    /// before: a scan of files keeps a queue of the parts that are left to read, so the state of
+    /// the plan is reset.
     async fn read(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         context: &Arc<TaskContext>,
     ) -> Result<Option<(Vec<ArrayRef>, usize)>> {
+        let plan = reset_plan_states(plan.clone())?;
         let pool = context.memory_pool();
         let reserved = Arc::new(MemoryConsumer::new("redpoll: columns that are read").register(pool));
         let capacity = cache_capacity(&pool.memory_limit());

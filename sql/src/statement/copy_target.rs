@@ -1,31 +1,38 @@
 //! The target of `COPY`: checks, and the choice between a file and a folder.
 //!
 //! Without the checks, DataFusion ignores a file type that does not exist, creates folders with
-//! misspelled names, and writes a file with another name if the target is a pattern. By default, it
-//! writes a folder if the target has no extension.
+//! misspelled names, and writes a file with another name if the target is a pattern. If the folder
+//! exists but takes no files, as `/proc`, DataFusion tries forever. By default, it writes a folder
+//! if the target has no extension.
 
 use super::choices::listed;
 use super::file_types::{check_file_type, check_options, file_types};
 use super::place::Place;
+use crate::error::Error;
 use crate::table::TensorFactory;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
+use redpoll_datasets::check_folder;
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// DataFusion's option for one file in place of a folder of files.
 const SINGLE_FILE: &str = "single_file_output";
 
-/// Checks the target of a `COPY` statement. Other statements pass the check.
+/// Checks the target of a `COPY` statement, also within `EXPLAIN`. Other statements pass the check.
 ///
 /// # Errors
 /// If the file type or an option does not exist, neither the extension nor the statement gives a
-/// file type, or the folder of the target does not exist. Also if the target is malformed, is a
-/// pattern, or is in an object store that the session does not have.
+/// file type, or the folder of the target does not exist or takes no files. Also if the target is
+/// malformed, is a pattern or a device, or is in an object store that the session does not have.
 pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Result<()> {
-    let Statement::CopyTo(copy) = statement else { return Ok(()) };
+    let copy = match statement {
+        Statement::CopyTo(copy) => copy,
+        Statement::Explain(explain) => return check_target(state, &explain.statement),
+        _ => return Ok(()),
+    };
     let target = &copy.target;
     let fault = |message: String| Err(DataFusionError::Plan(format!("cannot write {target}: {message}")));
     let extension = Path::new(target).extension().and_then(OsStr::to_str).unwrap_or_default();
@@ -48,7 +55,10 @@ pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Resul
             Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
                 fault(format!("there is no folder {}", folder.display()))
             }
-            _ => Ok(()),
+            _ if path.exists() && !path.is_file() && !path.is_dir() => {
+                fault("it is neither a file nor a folder; choose another name".to_owned())
+            }
+            _ => Ok(check_folder(path).map_err(Error::from)?),
         },
         Place::Remote => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! Checks that the files of `CREATE EXTERNAL TABLE` exist. Infers the format of a file of JSON, and
-//! the format and the columns of a file of text, as `FROM read_csv('FILE')` does.
+//! Checks that the files of `CREATE EXTERNAL TABLE` exist. Infers the format and the columns of a
+//! file of JSON or text, as `FROM read_json('FILE')` and `FROM read_csv('FILE')` do.
 
 use super::file_types::{check_file_type, check_options};
 use super::place::Place;
@@ -7,6 +7,7 @@ use crate::database::Database;
 use crate::files::{columns_of_text, extension, io_error};
 use crate::guard::name_input;
 use crate::row_format::{RowFormat, RowReader};
+use crate::text_columns::ColumnTypes;
 use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
@@ -25,7 +26,7 @@ impl Database {
     /// # Errors
     /// If the file type or an option is unknown, a location is malformed, a file does not exist or
     /// is compressed, or the columns cannot be inferred.
-    pub(super) fn complete_declaration(&self, mut plan: LogicalPlan) -> Result<LogicalPlan> {
+    pub(super) async fn complete_declaration(&self, mut plan: LogicalPlan) -> Result<LogicalPlan> {
         let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(declaration)) = &mut plan else { return Ok(plan) };
         if declaration.if_not_exists && self.context().table_exist(declaration.name.clone())? {
             return Ok(plan);
@@ -46,14 +47,15 @@ impl Database {
         }
         if let Some(file) = file {
             let input = format!("the file {}", file.display());
-            self.add_format(declaration, &file).map_err(|error| name_input(&input, error))?;
+            self.add_format(declaration, &file).await.map_err(|error| name_input(&input, error))?;
         }
         Ok(plan)
     }
 
-    /// Adds the format of a file of JSON to the options of its declaration, or the format and the
-    /// columns of a file of text as [`Database::add_columns`] does.
-    fn add_format(&self, declaration: &mut CreateExternalTable, file: &Path) -> Result<()> {
+    /// Adds the format of a file of JSON to the options of its declaration, and its columns if the
+    /// declaration has none. Adds the format and the columns of a file of text as
+    /// [`Database::add_columns`] does.
+    async fn add_format(&self, declaration: &mut CreateExternalTable, file: &Path) -> Result<()> {
         let is_text = match declaration.file_type.as_str() {
             "CSV" => true,
             "JSON" => false,
@@ -67,6 +69,14 @@ impl Database {
         }
         if is_text {
             return self.add_columns(declaration, file);
+        }
+        if declaration.schema.fields().is_empty()
+            && declaration.options.is_empty()
+            && declaration.table_partition_cols.is_empty()
+        {
+            let name = declaration.name.to_string();
+            let table = self.table_of_file(&name, file, Some(RowReader::Json), &ColumnTypes::new()).await?;
+            declaration.schema = Arc::new(DFSchema::try_from(table.schema())?);
         }
         let format = RowReader::Json.format(extension, file).map_err(|e| io_error(file, e))?;
         let has_lines = format == RowFormat::Json { array: false };

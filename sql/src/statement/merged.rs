@@ -9,9 +9,10 @@
 
 use super::names::constraint;
 use super::normalized;
+use super::wildcards::selected_items;
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableFactor, TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions, With,
+    TableFactor, TableWithJoins, VisitMut, VisitorMut, With,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -248,13 +249,16 @@ impl ColumnMerger<'_> {
         let mut projection = Vec::new();
         for item in std::mem::take(&mut select.projection) {
             match item {
-                SelectItem::Wildcard(options) if options == WildcardAdditionalOptions::default() => {
-                    projection.extend(scope.all());
-                }
-                SelectItem::Wildcard(_) => {
-                    select.projection = projection;
-                    return None;
-                }
+                SelectItem::Wildcard(options) => match selected_items(&options, scope.all()) {
+                    Some(mut items) => {
+                        let _ = items.visit(&mut ColumnReplacer { scope: &scope, depth: 0 });
+                        projection.extend(items);
+                    }
+                    None => {
+                        select.projection = projection;
+                        return None;
+                    }
+                },
                 SelectItem::UnnamedExpr(Expr::Identifier(ident)) if scope.is_merged(&normalized(&ident)) => {
                     let name = normalized(&ident);
                     projection.push(scope.item(&name));
@@ -421,11 +425,14 @@ impl SelectScope {
         self.each(|_, name, _| name.to_owned())
     }
 
-    /// Returns all columns as items of a selection.
-    fn all(&self) -> Vec<SelectItem> {
+    /// Returns the names of all columns with the columns as items of a selection.
+    fn all(&self) -> Vec<(String, SelectItem)> {
         self.each(|table, name, merged| match merged {
-            Some(_) => self.item(name),
-            None => SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![quoted(&table.name), quoted(name)])),
+            Some(_) => (name.to_owned(), self.item(name)),
+            None => {
+                let column = Expr::CompoundIdentifier(vec![quoted(&table.name), quoted(name)]);
+                (name.to_owned(), SelectItem::UnnamedExpr(column))
+            }
         })
     }
 

@@ -27,6 +27,7 @@ mod names;
 mod option_names;
 mod place;
 mod result_names;
+mod wildcards;
 
 pub(crate) use declared_files::declared_input;
 pub(crate) use deep_stack::on_deep_stack;
@@ -72,7 +73,11 @@ impl Database {
             let mut respelled_errors = Vec::new();
             for _ in 0..MAX_RESPELLINGS {
                 let merged = self.with_merged_columns(&statement).await?;
-                let error = match self.context().state().statement_to_plan(merged).await {
+                let planned = match self.check_replaced(&merged).await {
+                    Ok(()) => self.context().state().statement_to_plan(merged).await,
+                    Err(error) => Err(error),
+                };
+                let error = match planned {
                     Ok(plan) => {
                         if let Err(error) = check_fields(&plan) {
                             let columns = self.columns_of(&statement).await;
@@ -80,7 +85,7 @@ impl Database {
                         }
                         check_dates(&plan)?;
                         let plan = with_output_mode(&self.context().state(), set_to_default(plan))?;
-                        return self.complete_declaration(plan);
+                        return self.complete_declaration(plan).await;
                     }
                     Err(error) => error,
                 };
@@ -105,6 +110,15 @@ impl Database {
             )))
         };
         plan.boxed()
+    }
+
+    /// Checks that the columns exist that a statement replaces in `* REPLACE (..)`.
+    async fn check_replaced(&self, statement: &Statement) -> Result<()> {
+        let Some(excluding) = wildcards::with_excluded_replacements(statement) else { return Ok(()) };
+        match self.context().state().statement_to_plan(excluding).await {
+            Err(error) if names::misses_column(&error) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Adds the tables with similar names to the error for a table that does not exist, and omits

@@ -5,16 +5,16 @@
 //! the tables have exactly one other spelling of the name, the identifier gets that spelling. A
 //! name that is found in lower case keeps its meaning.
 
+use super::wildcards::named_columns;
 use super::{normalized, visit};
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
-    SelectItem, SelectItemQualifiedWildcardKind, TableFactor, VisitorMut, WildcardAdditionalOptions,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectNamePart, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, TableFactor, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::BTreeSet;
-use std::iter;
 use std::ops::ControlFlow;
 
 /// Respells a column if an error says that its lower-case name is missing, and the tables of the
@@ -53,6 +53,11 @@ pub(super) fn misses_same_name(a: &DataFusionError, b: &DataFusionError) -> bool
         (Some((a, _)), Some((b, _))) => a.name.eq_ignore_ascii_case(&b.name),
         _ => false,
     }
+}
+
+/// Returns whether an error says that a column is missing.
+pub(super) fn misses_column(error: &DataFusionError) -> bool {
+    missing_column(error).is_some()
 }
 
 /// Returns the column that is missing according to an error, and the columns that the error lists.
@@ -163,21 +168,10 @@ impl Respeller<'_> {
         }
     }
 
-    /// Respells the excluded columns of `*`. DataFusion takes their names in the case in which they
-    /// are written.
-    fn respell_excluded(&mut self, options: &mut WildcardAdditionalOptions) {
-        let excepted = options.opt_except.iter_mut();
-        let excepted = excepted.flat_map(|e| iter::once(&mut e.first_element).chain(&mut e.additional_elements));
-        let excluded: &mut [ObjectName] = match &mut options.opt_exclude {
-            Some(ExcludeSelectItem::Single(name)) => std::slice::from_mut(name),
-            Some(ExcludeSelectItem::Multiple(names)) => names,
-            None => &mut [],
-        };
-        let excluded = excluded.iter_mut().flat_map(|name| &mut name.0).filter_map(|part| match part {
-            ObjectNamePart::Identifier(ident) => Some(ident),
-            ObjectNamePart::Function(_) => None,
-        });
-        for ident in excepted.chain(excluded) {
+    /// Respells the columns that the options of `*` name. DataFusion takes these names in the case
+    /// in which they are written.
+    fn respell_options(&mut self, options: &mut WildcardAdditionalOptions) {
+        for ident in named_columns(options) {
             if ident.quote_style.is_none() && ident.value == self.name {
                 ident.value.clone_from(&self.spelling);
                 ident.quote_style = Some('"');
@@ -208,14 +202,14 @@ impl VisitorMut for Respeller<'_> {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         for item in &mut select.projection {
             match (item, self.table) {
-                (SelectItem::Wildcard(options), None) => self.respell_excluded(options),
+                (SelectItem::Wildcard(options), None) => self.respell_options(options),
                 (
                     SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options),
                     Some(table),
                 ) => {
                     let qualifier = name.0.last().and_then(ObjectNamePart::as_ident).map(normalized);
                     if qualifier.as_deref() == Some(table) {
-                        self.respell_excluded(options);
+                        self.respell_options(options);
                     }
                 }
                 _ => {}

@@ -11,6 +11,7 @@ use datafusion::logical_expr::CreateExternalTable;
 use redpoll_datasets::file_formats::FileFormat;
 use redpoll_datasets::{Info, Memory, ReadOptions, open_as, read};
 use redpoll_logic::literal::read_value;
+use redpoll_logic::plural;
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::parse_format;
 use std::path::Path;
@@ -89,8 +90,8 @@ fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Err
     Ok(table)
 }
 
-/// Returns the file format of a file type; `None` if the extension of the file determines its
-/// format.
+/// Returns the file format that a file type names. Returns `None` if the extension of the file
+/// names a format of this type, which then is the format of the file, or if no format has the type.
 pub(super) fn declared_format(file_type: &str, path: impl AsRef<Path>) -> Option<&'static FileFormat> {
     let file_type = file_type.to_lowercase();
     // `.bsp.npz` and `.npz` are two formats of one type.
@@ -123,8 +124,10 @@ pub(crate) fn open_tensor(
         ReadOptions { memory: memory.clone(), file_format: options.file_format, ..ReadOptions::default() };
     let storage = |info: &Info| {
         let rank = info.shape.len();
-        let parse =
-            |text| parse_format(text, rank).map_err(|e| fault(format!("storage '{text}' for {rank} modes: {e}")));
+        let parse = |text| {
+            let modes = plural(rank as u64, "mode", "modes");
+            parse_format(text, rank).map_err(|e| fault(format!("storage '{text}' for {rank} {modes}: {e}")))
+        };
         options.storage.map(parse).transpose()
     };
     let tensor = match options.fill {

@@ -30,7 +30,7 @@ use datafusion::common::Statistics;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
+use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, TensorType, plural};
 use redpoll_storage::{Tensor, arrow_type, convert};
 use scan::statistics;
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,9 @@ impl TensorTable {
         if names.len() != rank && names.len() != rank + 1 {
             let found = names.len();
             return Err(fault(format!(
-                "expected {rank} column names for a tensor of {rank} modes, and optionally one for the values, found {found}"
+                "expected {rank} {} for a tensor of {rank} {}, and optionally one for the values, found {found}",
+                plural(rank as u64, "column name", "column names"),
+                plural(rank as u64, "mode", "modes")
             )));
         }
         if let Some(duplicate) = names.iter().enumerate().find(|(k, n)| names[..*k].contains(n)) {
@@ -193,7 +195,8 @@ impl TensorTable {
             if tensor.ty().shape != self.0.shape {
                 let (found, shape) = (&tensor.ty().shape, &self.0.shape);
                 let message = format!("expected a tensor of shape {shape:?}, found shape {found:?}");
-                return Err(Error::Declaration { table: self.0.schema.to_string(), message });
+                let columns = self.0.schema.fields().iter().map(|field| field.name().as_str());
+                return Err(Error::Declaration { table: columns.collect::<Vec<_>>().join(", "), message });
             }
             Ok(tensor)
         })

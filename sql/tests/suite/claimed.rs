@@ -422,6 +422,43 @@ async fn reasons_name_the_columns_of_the_query() {
     }
 }
 
+/// The reason against a claim is the true one, also if the aggregate reads one input that is no
+/// table, or a join that redpoll does not claim.
+#[tokio::test]
+async fn reasons_are_those_of_the_input() {
+    let database = graph().await;
+    for (sql, reason) in [
+        ("SELECT sum(w) FROM e WHERE w > 7", "the aggregate reads a single table"),
+        ("SELECT sum(w) FROM (SELECT w FROM e ORDER BY w) t", "the aggregate reads a single table"),
+        ("SELECT count(*) FROM e WHERE dst NOT IN (SELECT src FROM e)", "`e.dst NOT IN (..)` lets no row pass if"),
+        ("SELECT count(*) FROM e WHERE w > 30 OR dst IN (SELECT id FROM n WHERE weight > 1)", "a part of a condition"),
+        ("SELECT count(*) FROM e WHERE w > 30 OR NOT EXISTS (SELECT 1 FROM n WHERE id = dst)", "a part of a condition"),
+        ("SELECT count(*) FROM (SELECT src FROM e LIMIT 3)", "the rows of a LIMIT, which are not a join"),
+        ("SELECT count(*) FROM (SELECT src FROM e UNION ALL SELECT id FROM n)", "the rows of a UNION"),
+        ("SELECT sum(r) FROM (SELECT row_number() OVER (ORDER BY w) AS r FROM e)", "the rows of window functions"),
+        ("SELECT sum(c) FROM (SELECT src, count(*) AS c FROM e GROUP BY src)", "the rows of a GROUP BY or DISTINCT"),
+        (
+            "SELECT count(*) FROM e LEFT JOIN n ON dst = id WHERE name IS NULL",
+            "the condition `n.name IS NULL` reads a table that an outer join fills with NULL, and no other table",
+        ),
+        ("SELECT count(*) FROM e LEFT JOIN n ON dst = id AND w > 10", "on an outer join is not an equality of columns"),
+        (
+            "SELECT count(*) FROM e WHERE NOT EXISTS (SELECT 1 FROM n WHERE id = dst AND e.w > 15)",
+            "`e.w > Int64(15)` in the subquery of NOT EXISTS or NOT IN reads no table of the subquery",
+        ),
+        (
+            "SELECT count(*) FROM e WHERE NOT EXISTS (SELECT 1 FROM n WHERE id = dst AND id = src)",
+            "`id` in the subquery of NOT EXISTS or NOT IN is compared with several expressions",
+        ),
+    ] {
+        assert_eq!(agree(&database, sql).await, Ok(0), "{sql}");
+        let plan = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+        let plan = pretty_format_batches(&plan).unwrap().to_string();
+        let found: Vec<&str> = plan.lines().filter(|line| line.contains("not claimed by redpoll: ")).collect();
+        assert!(found.iter().any(|line| line.contains(reason)), "{sql}: {found:?}");
+    }
+}
+
 /// If the distinct values of a column are counted, rows with a NULL in this column still count for
 /// an expression that reads the column and another table.
 #[tokio::test]

@@ -292,20 +292,122 @@ async fn errors_of_readers_name_the_file() {
             ("late.csv", late.as_bytes()),
             ("day.csv", b"id,day\n1,2024-01-02\n2,2024-02-30\n"),
             ("time.csv.gz", &gzip(b"id,time\n1,2024-01-02 10:00:00\n2,2024-01-02 25:00:00\n")),
-            ("a.json", b"a,b\n"),
             ("a.parquet", b"a,b,c,d,e\n"),
         ],
-        &["short.csv", "late.csv", "day.csv", "time.csv.gz", "a.json", "a.parquet"],
+        &["short.csv", "late.csv", "day.csv", "time.csv.gz", "a.parquet"],
         &expect![[r#"
             short.csv: Csv error: the file ../short.csv: Encountered unequal lengths between records on CSV file. Expected 2 records, found 1 records at line 3
             late.csv: Csv error: the file ../late.csv: incorrect number of fields for line 30002, expected 2 got 1
             day.csv: Parser error: the file ../day.csv: line 3: column `day`: '2024-02-30' is no Date32
             time.csv.gz: table `../time.csv.gz`: Parser error: the decompressed text: line 3: column `time`: Error parsing timestamp from '2024-01-02 25:00:00': error parsing time
-            a.json: the file ../a.json cannot be read and is probably damaged: Not valid JSON: expected value at line 1 column 1
             a.parquet: the file ../a.parquet cannot be read and is probably damaged: Parquet error: Invalid Parquet file. Corrupt footer
         "#]],
     )
     .await;
+}
+
+/// The columns of JSON are in the order in which their keys first appear.
+#[tokio::test]
+async fn columns_of_json_keep_the_order_of_their_keys() {
+    let lines = b"{\"z\": 1, \"m\": {\"y\": 1, \"b\": [{\"q\": 2, \"c\": 3}]}}\n{\"a\": 3, \"z\": 2}\n";
+    let array = b"[{\"z\": 1, \"m\": null},\n {\"a\": 3, \"m\": 2}]";
+    let files: [(&str, &[u8]); 5] = [
+        ("a.ndjson", lines),
+        ("b.ndjson.gz", &gzip(lines)),
+        ("c.json", array),
+        ("more/a.jsonl", b"{\"z\": 1}\n"),
+        ("more/b.jsonl", b"{\"k\": 1, \"a\": 2}\n"),
+    ];
+    check(
+        &files,
+        &["a.ndjson", "b.ndjson.gz", "c.json", "more"],
+        &expect![[r#"
+        a.ndjson: z m a / 1 {y: 1, b: [{q: 2, c: 3}]} / 2 3
+        b.ndjson.gz: z m a / 1 {y: 1, b: [{q: 2, c: 3}]} / 2 3
+        c.json: z m a / 1 / 2 3
+        more: z k a / 1 / 1 2
+    "#]],
+    )
+    .await;
+    let (folder, database) = (folder(&files), database().await);
+    for name in ["a.ndjson", "c.json"] {
+        let declare =
+            format!("CREATE OR REPLACE EXTERNAL TABLE t STORED AS JSON LOCATION '{}/{name}'", folder.path().display());
+        run(&database, &declare).await.unwrap();
+        let columns = database.sql("SELECT * FROM t").await.unwrap();
+        let columns: Vec<&str> = columns.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(columns, ["z", "m", "a"], "{name}");
+    }
+}
+
+/// Errors in JSON name the file and the line.
+#[tokio::test]
+async fn errors_in_json_name_the_line() {
+    let late = |end: &str| format!("{}{end}\n{{\"a\": 1}}\n", "{\"a\": 1}\n".repeat(30_000));
+    let (value, syntax) = (late("{\"a\": {\"b\": 2}}"), late("{\"a\": 1"));
+    let files: [(&str, &[u8]); 11] = [
+        ("text.json", b"a,b\n"),
+        ("cut.ndjson", b"{\"a\": 1}\n\n{\"a\": }\n"),
+        ("cut.ndjson.gz", &gzip(b"{\"a\": 1}\n\n{\"a\": }\n")),
+        ("number.ndjson", b"{\"a\": 1}\n7\n"),
+        ("kinds.ndjson", b"{\"a\": {\"b\": 1}}\n{\"a\": {\"b\": {\"c\": 1}}}\n"),
+        ("kinds.ndjson.gz", &gzip(b"{\"a\": {\"b\": 1}}\n{\"a\": {\"b\": {\"c\": 1}}}\n")),
+        ("array.json", b"[{\"a\": 1},\n {\"a\": }]"),
+        ("value.ndjson", value.as_bytes()),
+        ("syntax.ndjson", syntax.as_bytes()),
+        ("more/a.ndjson", b"{\"a\": 1}\n"),
+        ("more/b.ndjson", value.as_bytes()),
+    ];
+    let mut paths: Vec<&str> = files.iter().map(|(name, _)| *name).filter(|name| !name.starts_with("more")).collect();
+    paths.push("more");
+    check(&files, &paths, &expect![[r#"
+        text.json: the file ../text.json cannot be read and is probably damaged: line 1, column 1: expected value
+        cut.ndjson: the file ../cut.ndjson cannot be read and is probably damaged: line 3, column 7: expected value
+        cut.ndjson.gz: the file ../cut.ndjson.gz cannot be read and is probably damaged: line 3, column 7: expected value
+        number.ndjson: the file ../number.ndjson cannot be read and is probably damaged: line 2, column 1: invalid type: integer `7`, expected an object
+        kinds.ndjson: the file ../kinds.ndjson cannot be read and is probably damaged: line 2, column 13: `a.b` is an object, but an earlier value of this key is a single value
+        kinds.ndjson.gz: the file ../kinds.ndjson.gz cannot be read and is probably damaged: line 2, column 13: `a.b` is an object, but an earlier value of this key is a single value
+        array.json: the file ../array.json cannot be read and is probably damaged: line 2, column 8: expected value
+        value.ndjson: the file ../value.ndjson: line 30001: column `a`: expected a single value, found {"b": 2}; the first 1000 records decide the type of a column, unless `CREATE EXTERNAL TABLE` declares it
+        syntax.ndjson: the file ../syntax.ndjson cannot be read and is probably damaged: line 30001: Encountered unexpected '{' whilst parsing object
+        more: the file ../more/b.ndjson: line 30001: column `a`: expected a single value, found {"b": 2}; the first 1000 records decide the type of a column, unless `CREATE EXTERNAL TABLE` declares it
+    "#]]).await;
+    // The file is read in parts.
+    let (folder, database) = (folder(&files), database().await);
+    run(&database, "SET datafusion.optimizer.repartition_file_min_size = 1000").await.unwrap();
+    run(&database, "SET datafusion.execution.target_partitions = 4").await.unwrap();
+    let path = folder.path().join("value.ndjson");
+    let path = path.to_str().unwrap();
+    for query in [
+        format!("SELECT sum(a) FROM '{path}'"),
+        format!("SELECT a + 1 AS b FROM '{path}' WHERE a > 0"),
+        format!("SELECT count(*) FROM '{path}' x JOIN '{path}' y ON x.a = y.a"),
+    ] {
+        let error = redpoll::sql::message(&run(&database, &query).await.expect_err(&query));
+        assert!(error.starts_with(&format!("the file {path}: line 30001: column `a`: ")), "{query}: {error}");
+    }
+}
+
+/// A file is not written into a folder that takes no files, as DataFusion would try forever, or
+/// over a device.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn targets_that_take_no_files_are_refused() {
+    let database = database().await;
+    for (statement, expected) in [
+        ("COPY (SELECT 1 AS a) TO '/proc/x.csv'", "/proc/x.csv: cannot create a file in the folder /proc: "),
+        ("COPY (SELECT 1 AS a) TO '/proc' STORED AS CSV", "/proc: cannot create a file in the folder /proc: "),
+        ("COPY (SELECT 1 AS a) TO '/proc/x.parquet'", "/proc/x.parquet: cannot create a file in the folder /proc: "),
+        ("EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO '/proc/x.json'", "/proc/x.json: cannot create a file in the folder"),
+        ("COPY (SELECT 0 AS i, 1 AS v) TO '/proc/x.mtx'", "/proc/x.mtx: cannot create a file in the folder /proc: "),
+        (
+            "COPY (SELECT 1 AS a) TO '/dev/null' STORED AS CSV",
+            "cannot write /dev/null: it is neither a file nor a folder",
+        ),
+    ] {
+        let error = redpoll::sql::message(&run(&database, statement).await.expect_err(statement));
+        assert!(error.starts_with(expected), "{statement}: {error}");
+    }
 }
 
 /// Values with line breaks do not change the types of other columns. A file that is large enough to
@@ -398,4 +500,21 @@ async fn tables_are_replaced_in_one_step() {
     run(&database, "CREATE SCHEMA other").await.unwrap();
     database.register_file("other.t", &folder.path().join("a.csv")).await.unwrap();
     database.register_file("other.t", &folder.path().join("b.csv")).await.unwrap();
+}
+
+/// A query that fails while it reads a file in parts leaves nothing behind: later queries fail,
+/// too, or return all rows once the file is mended.
+#[tokio::test]
+async fn failed_reads_leave_no_rows_behind() {
+    let rows = |last: &str| format!("a\n{}{last}\n", "1\n".repeat(30_000));
+    let (folder, database) = (folder(&[("a.csv", rows("x").as_bytes())]), database().await);
+    run(&database, "SET datafusion.optimizer.repartition_file_min_size = 1000").await.unwrap();
+    run(&database, "SET datafusion.execution.target_partitions = 4").await.unwrap();
+    let path = folder.path().join("a.csv");
+    let sum = format!("SELECT sum(a) FROM '{}'", path.display());
+    for query in [&sum, &sum, &sum.replace("sum(a)", "a")] {
+        assert_eq!(on_one_line(&database, query).await.split(": ").last(), Some("'x' is no Int64"), "{query}");
+    }
+    fs::write(&path, rows("22")).unwrap();
+    assert!(on_one_line(&database, &sum).await.ends_with("/ 30022"));
 }

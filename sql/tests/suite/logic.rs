@@ -106,7 +106,8 @@ async fn files_agree_claimed_and_unclaimed() {
     let mut modes = vec![(Mode::Unclaimed, &plain), (Mode::Claimed, &ours)];
     let divisions = [("keyed", 3), ("cells", 8)];
     modes.extend(divisions.map(|(spread, count)| (Mode::Partitions(spread, count), &partitioned)));
-    modes.extend([("keyed", 2), ("cells", 3)].map(|(spread, count)| (Mode::Workers(spread, count), &partitioned)));
+    let clusters = [("keyed", 2), ("cells", 3), ("whole", 7), ("keyed", 7), ("cells", 7)];
+    modes.extend(clusters.map(|(spread, count)| (Mode::Workers(spread, count), &partitioned)));
     let bless = redpoll_golden::is_blessing();
     for file in files() {
         if bless {

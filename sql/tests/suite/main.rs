@@ -3,7 +3,9 @@
 mod arrays;
 mod claimed;
 mod cluster;
+mod cluster_messages;
 mod correlated;
+mod csv_values;
 mod datasets;
 mod declared;
 mod engines;

@@ -33,6 +33,13 @@ async fn merged_columns_have_the_values_of_both_tables() {
         ("SELECT * FROM c LEFT JOIN two USING (k)", &["1 1000 10 5", "3 3000 NULL NULL", "4 4000 NULL NULL"]),
         ("SELECT * FROM b LEFT JOIN a USING (k)", &["200 2 20", "200 2 21", "300 3 NULL", "900 NULL NULL"]),
         ("SELECT * FROM b JOIN a USING (k)", &["200 2 20", "200 2 21"]),
+        ("SELECT * EXCLUDE (y) FROM a FULL JOIN b USING (k) WHERE k > 1", &["2 20", "2 21", "3 NULL"]),
+        ("SELECT * EXCEPT (k) FROM a RIGHT JOIN b USING (k) WHERE k = 3", &["NULL 300"]),
+        ("SELECT * REPLACE (10 * k AS k) FROM a FULL JOIN b USING (k) WHERE k = 3", &["30 NULL 300"]),
+        (
+            "SELECT * EXCLUDE X REPLACE (k + y AS Y) FROM b LEFT JOIN a USING (k) WHERE k > 0",
+            &["202 2", "202 2", "303 3"],
+        ),
         ("SELECT * FROM b NATURAL JOIN a NATURAL LEFT JOIN c", &["200 2 20 NULL", "200 2 21 NULL"]),
         ("SELECT * FROM a NATURAL FULL JOIN b WHERE k = 3", &["3 NULL 300"]),
         ("SELECT k, a.k AS ak, b.k AS bk FROM a FULL JOIN b USING (k) WHERE k IN (1, 3)", &["1 1 NULL", "3 NULL 3"]),
@@ -90,8 +97,8 @@ async fn columns_that_cannot_be_merged_are_an_error() {
     let database = tables().await;
     for sql in [
         "SELECT k FROM (SELECT k FROM a) FULL JOIN b USING (k)",
-        "SELECT * EXCLUDE (x) FROM a FULL JOIN b USING (k)",
-        "SELECT * EXCLUDE (x) FROM b LEFT JOIN a USING (k)",
+        "SELECT * ILIKE 'k' FROM a FULL JOIN b USING (k)",
+        "SELECT * EXCLUDE (missing) FROM b LEFT JOIN a USING (k)",
     ] {
         let error = run(&database, sql).await.unwrap_err().to_string();
         assert!(error.contains("USING") && error.contains("coalesce"), "{sql}: {error}");

@@ -86,6 +86,31 @@ async fn excluded_columns_are_found_in_another_case() {
     assert!(error.contains("No field named"), "{error}");
 }
 
+/// `* REPLACE` replaces columns in any case, and refuses columns that do not exist, which
+/// DataFusion would ignore.
+#[tokio::test]
+async fn replaced_columns_are_found_in_another_case() {
+    let database = database().await;
+    run(&database, "CREATE TABLE r (\"Name\" VARCHAR, v BIGINT, w BIGINT) AS VALUES ('x', 5, 6)").await.unwrap();
+    for (sql, expected) in [
+        ("SELECT * REPLACE (v + 1 AS v) FROM r", &["x 6 6"][..]),
+        ("SELECT * REPLACE (V * W AS V, upper(name) AS name) FROM r", &["X 30 6"]),
+        ("SELECT t.* REPLACE (10 * w AS W) FROM r t WHERE v = 5", &["x 5 60"]),
+        ("SELECT * EXCLUDE (name) REPLACE (v + 1 AS v) FROM r", &["6 6"]),
+        ("SELECT * EXCEPT (name) REPLACE (v + 1 AS v) FROM r", &["6 6"]),
+        ("SELECT v FROM (SELECT * REPLACE (v + 1 AS v) FROM r) s WHERE v = 6", &["6"]),
+        ("SELECT v AS old, * REPLACE (v + 1 AS v) FROM r ORDER BY v", &["5 x 6 6"]),
+        ("SELECT * REPLACE (v + 1 AS v) FROM r UNION ALL SELECT 'y', 1, 2", &["x 6 6", "y 1 2"]),
+        ("WITH s AS (SELECT * REPLACE (2 AS w) FROM r) SELECT sum(w) FROM s", &["2"]),
+    ] {
+        check(&database, sql, expected).await;
+    }
+    for sql in ["SELECT * REPLACE (1 AS missing) FROM r", "SELECT * REPLACE (1 AS \"V\") FROM r"] {
+        let error = run(&database, sql).await.expect_err(sql).to_string();
+        assert!(error.contains("No field named"), "{sql}: {error}");
+    }
+}
+
 /// After names were found in another case, an error says what is wrong with the statement, not that
 /// these names are missing.
 #[tokio::test]

@@ -13,6 +13,7 @@ async fn settings_are_shown() {
         ("claim", "cost", "always"),
         ("first", "auto", "prepare"),
         ("engine", "session", "cuda:1"),
+        ("retry", "0", "2"),
     ] {
         let statement = format!("SHOW redpoll.{name}");
         let shown = |value: &str| format!("[[Text(\"redpoll.{name}\"), Text(\"{value}\")]]");

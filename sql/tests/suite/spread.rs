@@ -4,6 +4,7 @@
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::physical_plan::displayable;
 use redpoll_testing::sql::{agree, compare_rows, database, run, run_in_partitions};
+use std::num::NonZero;
 
 /// Returns a database with edges of a graph, among them duplicates, NULLs and a frequent source,
 /// and names of vertices.
@@ -113,4 +114,19 @@ async fn one_verdict_holds_for_all_partitions() {
     compare_rows(&rows, &expected, false).unwrap();
     let text = plan(&database, sql, ("keyed", 3)).await;
     assert_eq!(text, "", "a region that was left to DataFusion is not claimed again");
+}
+
+/// A row that several cells of one worker receive counts once for each of these cells.
+#[tokio::test]
+async fn loads_count_the_copies_of_rows() {
+    let database = graph().await;
+    run(&database, "SET datafusion.execution.target_partitions = 2").await.unwrap();
+    let sql = "SELECT count(*) FROM e a, e b, e c WHERE a.dst = b.src AND b.dst = c.src AND c.dst = a.src";
+    let loads = database.loads(sql, NonZero::new(2).unwrap()).await.unwrap();
+    let cells = loads.iter().find(|load| load.division.contains(" in 2, ")).unwrap_or_else(|| panic!("{loads:?}"));
+    // Each of the two workers has two of the four cells. A row of the leaf with both divided fields
+    // belongs to one cell, and a row of the other two leaves to two cells.
+    assert_eq!(cells.rows, 400 + 2 * 400 + 2 * 400);
+    assert!(cells.largest >= cells.rows / 2 && cells.largest < cells.rows, "{cells:?}");
+    assert!(cells.bytes > loads[0].bytes, "{loads:?}");
 }

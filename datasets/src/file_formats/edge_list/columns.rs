@@ -6,7 +6,7 @@ use crate::content::MAX_RANK;
 use crate::error::{Count, Fault};
 use crate::file_formats::frostt::DIMS;
 use crate::text::{parse_real, quote};
-use redpoll_logic::Error;
+use redpoll_logic::{Error, plural};
 use std::borrow::Cow;
 
 /// Names of columns of coordinates, in lower case without `_`, `-` and spaces.
@@ -97,7 +97,8 @@ pub(super) fn detect_columns(
         true => detect_coordinates(sample, value),
     };
     if coordinates.is_empty() {
-        let found = "none; name the columns of coordinates (`redpoll convert --coordinates`, `FileScan::columns`)";
+        let found = "none; name the columns of coordinates (`--coordinates` on the command line, `columns` in Python \
+                     and Rust)";
         return Err(Fault::malformed("a column of coordinates before the column of values", found));
     }
     if coordinates.len() > MAX_RANK {
@@ -119,18 +120,27 @@ pub(super) fn detect_columns(
     if let Some(dims) = dims
         && dims.len() != rank
     {
-        let found = format!("a comment of {} dimensions; correct the comment `# {DIMS}`", dims.len());
-        return Err(Fault::malformed(format!("the dimensions of {rank} columns of coordinates"), found));
+        let (count, dimensions) = (dims.len(), plural(dims.len() as u64, "dimension", "dimensions"));
+        let found = format!("a comment of {count} {dimensions}; correct the comment `# {DIMS}`");
+        let columns = plural(rank as u64, "column", "columns");
+        return Err(Fault::malformed(format!("the dimensions of {rank} {columns} of coordinates"), found));
     }
     let square = dims.is_none_or(|dims| dims.first() == dims.last());
     let one_set = rank == 2 && options.vertices == Vertices::OneSet && square;
-    let named = |column: &usize| {
+    let has_names = |mode: usize| options.names.get(mode).is_some_and(Option::is_some);
+    if options.names.len() > rank {
+        let found = format!("names of {} modes", options.names.len());
+        return Err(Fault::malformed(format!("names of at most {rank} modes, one per column of coordinates"), found));
+    }
+    let named = |(mode, column): (usize, &usize)| {
         // A stray `-1` or `1.5` is mostly a mistake, so only fields other than numbers make a
         // column of names.
         let name = |field: &Cow<'_, [u8]>| !field.is_empty() && !is_number(field);
-        options.ids == Ids::Names || sample.records.iter().filter_map(|(_, fields)| fields.get(*column)).any(name)
+        options.ids == Ids::Names
+            || has_names(mode)
+            || sample.records.iter().filter_map(|(_, fields)| fields.get(*column)).any(name)
     };
-    let mut named: Vec<bool> = coordinates.iter().map(named).collect();
+    let mut named: Vec<bool> = coordinates.iter().enumerate().map(named).collect();
     if one_set && named.contains(&true) {
         named.fill(true);
     }
@@ -189,8 +199,8 @@ fn find_column(column: &Column, sample: &RecordSample<'_>) -> Result<usize, Faul
 fn unknown_column(name: &str, header: &[Cow<'_, [u8]>]) -> Fault {
     let expected = format!("a column named `{name}`");
     if header.is_empty() {
-        let found = "no header; `redpoll convert --header true` (`EdgeListOptions::header`) reads the first record \
-                     as the header";
+        let found = "no header; if the first record is the header, say so (`--header true` on the command line, \
+                     `header` in Rust)";
         return Fault::malformed(expected, found);
     }
     let names: Vec<Cow<'_, str>> = header.iter().map(|field| String::from_utf8_lossy(field)).collect();

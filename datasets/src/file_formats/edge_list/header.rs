@@ -2,7 +2,7 @@
 
 use super::columns::{COORDINATE_NAMES, VALUE_NAMES, is_listed, is_number};
 use super::sniff::{Fields, Records, SampledRecord};
-use super::{Column, Delimiter, EdgeListOptions, HeaderGuess, Weight};
+use super::{Column, Delimiter, EdgeListOptions, HeaderEvidence, HeaderGuess, Weight};
 use crate::text::quote;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -36,14 +36,18 @@ pub(super) fn detect_header(
         return (true, None);
     }
     let may_be_header = first.len() >= 2 && names.len() == first.len() && first.iter().all(|field| is_text(field));
-    if below.is_empty() || !may_be_header {
+    if !may_be_header {
         return (false, None);
     }
     let mut records = Records::new(bytes).map(|(_, record)| record);
     let record = quote(records.next().unwrap_or_default());
     let mut fields = records.flat_map(|record| Fields::new(record, delimiter)).filter_map(Result::ok);
-    let repeated = fields.find(|field| is_repeated(field)).map(|field| quote(&field));
-    let guess = HeaderGuess { record, repeated };
+    let evidence = match fields.find(|field| is_repeated(field)) {
+        _ if below.is_empty() => HeaderEvidence::OnlyRecord,
+        Some(field) => HeaderEvidence::Repetition(quote(&field)),
+        None => HeaderEvidence::NoRepetition,
+    };
+    let guess = HeaderGuess { record, evidence };
     (guess.is_header(), Some(guess))
 }
 

@@ -16,12 +16,13 @@
 //!   of coordinates or values (`source`, `target`, `weight`, ..). Third, one of its fields is a
 //!   column name that the options request. Vertices may also be named by single letters (`u`, `v`):
 //!   fields that are all single letters do not count as known names if one of them occurs again in
-//!   the first 16 records. In other cases, a guess is made if another record follows, and the first
-//!   record has at least two fields, which are all different, and none of which begins like a
-//!   number. These fields are searched in all other records. If one of them occurs again, the first
-//!   record is an entry, because most vertices have several edges; otherwise, it is the header, as
-//!   in pandas and DuckDB. [`Info::header_guess`](crate::Info) reports the guess. In all remaining
-//!   cases, the first record is an entry.
+//!   the first 16 records. In other cases, a guess is made if the first record has at least two
+//!   fields, which are all different, and none of which begins like a number. These fields are
+//!   searched in all other records. If one of them occurs again, the first record is an entry,
+//!   because most vertices have several edges; otherwise, it is the header, as in pandas and
+//!   DuckDB. If there is no other record, the first record is an entry.
+//!   [`Info::header_guess`](crate::Info) reports the guess. In all remaining cases, the first
+//!   record is an entry.
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
 //!   Without such a name, they are in the third column, if there is one, unless every name in the
 //!   header is a name of coordinates. If the options give the columns of coordinates, the column
@@ -55,7 +56,9 @@ mod read;
 mod sniff;
 mod write;
 
-pub use options::{Column, Delimiter, Dictionary, EdgeListOptions, HeaderGuess, Ids, SeparateNames, Vertices, Weight};
+pub use options::{
+    Column, Delimiter, Dictionary, EdgeListOptions, HeaderEvidence, HeaderGuess, Ids, SeparateNames, Vertices, Weight,
+};
 
 use crate::file_format::FileFormat;
 

@@ -21,24 +21,41 @@ pub struct EdgeListOptions {
     pub ids: Ids,
     /// The sets that the vertices in two columns of coordinates belong to.
     pub vertices: Vertices,
+    /// The names that coordinates have already, mode by mode, for instance from another file whose
+    /// tensor is joined with this one. Further names in the file are numbered after these names,
+    /// and each mode is as large as its number of names. A mode with `None`, or without an element,
+    /// has no such names. If two columns have one set of vertices, names of either mode are names
+    /// of the set.
+    pub names: Vec<Option<Arc<Dictionary>>>,
 }
 
 /// A guess whether the first record of an edge list is the header, for files in which the fields of
 /// this record may be names of columns or names of vertices. The record is the header unless one of
-/// its fields occurs again in the file. [`EdgeListOptions::header`] overrides the guess.
+/// its fields occurs again in the file, or there is no other record. [`EdgeListOptions::header`]
+/// overrides the guess.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderGuess {
     /// The first record, quoted and shortened for messages.
     pub record: String,
-    /// A quoted field of the first record that occurs again in the file: the record is an entry.
-    /// `None` if no field occurs again: the record is the header.
-    pub repeated: Option<String>,
+    /// The evidence.
+    pub evidence: HeaderEvidence,
+}
+
+/// The evidence of a [`HeaderGuess`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HeaderEvidence {
+    /// No field of the first record occurs again: the record is the header.
+    NoRepetition,
+    /// A field of the first record, quoted for messages, occurs again: the record is an entry.
+    Repetition(String),
+    /// There is no other record: the record is an entry.
+    OnlyRecord,
 }
 
 impl HeaderGuess {
     /// Returns whether the first record is read as the header.
     pub fn is_header(&self) -> bool {
-        self.repeated.is_none()
+        self.evidence == HeaderEvidence::NoRepetition
     }
 }
 
@@ -46,9 +63,10 @@ impl fmt::Display for HeaderGuess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let record = &self.record;
         write!(f, "the first record, {record}, is read as ")?;
-        match &self.repeated {
-            None => f.write_str("the header, because none of its names occurs again"),
-            Some(name) => write!(f, "an entry, because {name} occurs again"),
+        match &self.evidence {
+            HeaderEvidence::NoRepetition => f.write_str("the header, because none of its names occurs again"),
+            HeaderEvidence::Repetition(name) => write!(f, "an entry, because {name} occurs again"),
+            HeaderEvidence::OnlyRecord => f.write_str("an entry, because there is no other record"),
         }
     }
 }

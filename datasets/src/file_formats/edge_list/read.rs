@@ -2,7 +2,7 @@
 
 use super::columns::{ColumnLayout, ColumnRole, detect_columns, is_number};
 use super::sniff::{Fields, RecordSample, Records, sample_records};
-use super::{Dictionary, EdgeListOptions, NAMES_PER_MODE, SeparateNames, Vertices};
+use super::{Dictionary, EdgeListOptions, HeaderEvidence, HeaderGuess, NAMES_PER_MODE, SeparateNames, Vertices};
 use crate::content::{Data, Info, Layout, MAX_DIMENSION};
 use crate::error::{Fault, LocatedFault, Location, StreamError};
 use crate::file_format::{FileFormat, ParsedFile};
@@ -12,7 +12,7 @@ use crate::memory::{Growth, Memory, read_all};
 use crate::read::DETECTION_BYTES;
 use crate::text::{F64_LIMIT, parse_integral, parse_real, quote};
 use crate::values::Values;
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::{Prim, Scalar, plural};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -57,13 +57,30 @@ pub(super) fn read(
         let expected = "at least two fields, separated by tabs, semicolons, commas or spaces";
         return Err(Fault::malformed(expected, found).at(first_line));
     }
-    let columns = detect_columns(&sample, options, dims.as_deref()).map_err(|fault| fault.at(first_line))?;
-    let reader =
-        RecordReader { columns: &columns, dims: dims.as_deref(), first: options.first, count: sample.columns, memory };
-    let entries = reader.read(bytes, &sample)?;
+    let columns = detect_columns(&sample, options, dims.as_deref()).map_err(|fault| fault.at(first_line.clone()))?;
+    let reader = RecordReader {
+        columns: &columns,
+        names: &options.names,
+        dims: dims.as_deref(),
+        first: options.first,
+        count: sample.columns,
+        memory,
+    };
+    let entries = reader.read(bytes, &sample).map_err(|fault| match &sample.guess {
+        Some(HeaderGuess { record, evidence: HeaderEvidence::OnlyRecord }) if is_malformed(&fault.fault) => {
+            let found = format!(
+                "only the record {record}; if it is the header, say so (`--header true` on the command line, `header` \
+                 in Rust)"
+            );
+            Fault::malformed("an entry", found).at(first_line.clone())
+        }
+        _ => fault,
+    })?;
     let separate_names = match dims {
-        None => separate_names(&columns, &sample, &entries, memory).map_err(|fault| fault.at(Location::File))?,
-        Some(_) => None,
+        None if options.names.is_empty() => {
+            separate_names(&columns, &sample, &entries, memory).map_err(|fault| fault.at(Location::File))?
+        }
+        _ => None,
     };
     let has_shape_comment = dims.is_some();
     let shape = match dims {
@@ -92,6 +109,10 @@ pub(super) fn read(
         data: Data::Triples { coordinates: entries.coordinates, values },
         dictionaries: if named { mode_dictionaries.collect() } else { Vec::new() },
     })
+}
+
+fn is_malformed(fault: &Fault) -> bool {
+    matches!(fault, Fault::Malformed { .. })
 }
 
 /// Returns the two columns of names that are numbered as one set, if no name occurs in both
@@ -124,6 +145,8 @@ fn separate_names(
 /// A reader of records whose form has been detected.
 struct RecordReader<'a> {
     columns: &'a ColumnLayout,
+    /// The names that coordinates have already; see [`EdgeListOptions::names`].
+    names: &'a [Option<Arc<Dictionary>>],
     dims: Option<&'a [u64]>,
     /// The smallest coordinate.
     first: u64,
@@ -155,6 +178,7 @@ impl RecordReader<'_> {
             dictionaries: vec![Dictionary::default(); rank],
             min_shape: vec![0; rank],
         };
+        self.number_given_names(&mut entries).map_err(|fault| fault.at(Location::File))?;
         let header = usize::from(sample.header.is_some());
         // A value is charged twice, because all values are copied when a value of a wider type
         // follows.
@@ -168,6 +192,20 @@ impl RecordReader<'_> {
             self.record((line, record), sample, &mut entries)?;
         }
         Ok(entries)
+    }
+
+    /// Gives the first coordinates to the names that coordinates have already.
+    fn number_given_names(&self, entries: &mut ParsedEntries) -> Result<(), Fault> {
+        for (names, dictionary) in self.names.iter().zip(&self.columns.dictionaries) {
+            let (Some(names), Some(dictionary)) = (names, *dictionary) else { continue };
+            let bytes: usize = names.names().map(|name| name.len() + NAME_BYTES).sum();
+            self.memory.charge("names", bytes as u64)?;
+            names.names().for_each(|name| _ = entries.dictionaries[dictionary].encode(name));
+        }
+        for (size, dictionary) in entries.min_shape.iter_mut().zip(&self.columns.dictionaries) {
+            *size = dictionary.map_or(0, |dictionary| entries.dictionaries[dictionary].len() as u64);
+        }
+        Ok(())
     }
 
     #[inline]
@@ -184,9 +222,11 @@ impl RecordReader<'_> {
             found += 1;
         }
         if found != self.count {
-            let expected = format!("{} fields as in the first record", self.count);
+            let fields = plural(self.count as u64, "field", "fields");
+            let expected = format!("{} {fields} as in the first record", self.count);
             let found = format!(
-                "{found}: {}; correct the line, or choose the delimiter by `redpoll convert --delimiter` (`EdgeListOptions::delimiter`)",
+                "{found}: {}; correct the line, or choose the delimiter (`--delimiter` on the command line, `delimiter` \
+                 in Rust)",
                 quote(record)
             );
             return Err(Fault::malformed(expected, found).at(Location::Line(line)));
@@ -225,7 +265,8 @@ impl RecordReader<'_> {
                 }
             };
             if coordinate >= dimension {
-                let expected = format!("at most {dimension} names in mode {mode}, as its dimension is {dimension}");
+                let names = plural(dimension, "name", "names");
+                let expected = format!("at most {dimension} {names} in mode {mode}, as its dimension is {dimension}");
                 let found = format!("the further name `{name}`; correct the comment `# {DIMS}`, or remove it");
                 return Err(Fault::malformed(expected, found));
             }
@@ -249,7 +290,7 @@ fn coordinate_fault(field: &[u8]) -> Fault {
     } else {
         "a number, as in the first records of this column"
     };
-    let step = "`redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names";
+    let step = "correct the field, or read coordinates as names (`--names` on the command line, `ids` in Rust)";
     Fault::malformed(expected, format!("{}; {step}", quote_field(field)))
 }
 
@@ -336,7 +377,9 @@ fn value_fault(field: &[u8]) -> Fault {
     let point: Vec<u8> = field.iter().map(|&b| if b == b',' { b'.' } else { b }).collect();
     let step = match is_number(&point) {
         true => "write a decimal point",
-        false => "choose another column of values (`redpoll convert --value`, `FileScan::values`), or none",
+        false => {
+            "choose another column of values (`--value` on the command line, `values` in Python and Rust), or none"
+        }
     };
     Fault::malformed("a number", format!("{}; {step}", quote_field(field)))
 }

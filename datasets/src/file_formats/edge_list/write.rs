@@ -9,6 +9,7 @@ use crate::file_format::WriteOptions;
 use crate::file_formats::frostt::DIMS;
 use crate::file_formats::shared::{self, NumberText};
 use crate::values::{Values, match_values};
+use redpoll_logic::plural;
 use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
@@ -82,7 +83,8 @@ fn names<'a>(
         return Ok(vec![None; rank]);
     }
     if dictionaries.len() != rank {
-        return Err(Fault::malformed(format!("dictionaries of {rank} modes"), dictionaries.len().to_string()));
+        let expected = format!("{rank} {}, one for each mode", plural(rank as u64, "dictionary", "dictionaries"));
+        return Err(Fault::malformed(expected, dictionaries.len().to_string()));
     }
     let of_mode = |d: &'a Option<Arc<Dictionary>>| {
         d.as_ref().map(|d| d.names().map(|name| field(name, delimiter)).collect()).transpose()
@@ -106,6 +108,8 @@ fn field(name: &str, delimiter: Delimiter) -> Result<Cow<'_, str>, Fault> {
 fn name<'a>(names: &'a [Cow<'_, str>], mode: usize, coordinate: u64) -> Result<&'a str, Fault> {
     names.get(coordinate as usize).map(|name| &**name).ok_or_else(|| {
         let expected = format!("a name for each coordinate of mode {mode}");
-        Fault::malformed(expected, format!("{} names and the coordinate {coordinate}", names.len()))
+        let count = names.len() as u64;
+        let found = format!("{count} {} and the coordinate {coordinate}", plural(count, "name", "names"));
+        Fault::malformed(expected, found)
     })
 }

@@ -61,7 +61,7 @@ pub(super) fn header(cursor: &mut TextCursor<'_>) -> Result<Option<Info>, Locate
         }
     }
     if symmetry != Symmetry::General && rows != columns {
-        let found = format!("{rows} rows and {columns} columns");
+        let found = format!("the shape {rows} x {columns}");
         return Err(
             cursor.fault(Fault::malformed(format!("a square matrix, as required by the symmetry {symmetry}"), found))
         );

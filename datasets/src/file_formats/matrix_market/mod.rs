@@ -17,6 +17,7 @@ mod read;
 mod write;
 
 use crate::file_format::FileFormat;
+pub(crate) use read::element_line;
 
 pub(crate) static MATRIX_MARKET: FileFormat = FileFormat {
     name: "Matrix Market",

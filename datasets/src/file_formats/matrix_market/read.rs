@@ -114,6 +114,34 @@ fn mirror_value<T: FieldValue>(
     value.negate().ok_or_else(|| cursor.fault(Fault::Overflow { value: "-(-2^63)".into(), dtype, hint }))
 }
 
+/// Returns the line of the value of an element in an array file; `None` if the file has no value
+/// for the element.
+pub(crate) fn element_line(bytes: &[u8], element: &[u64]) -> Option<u64> {
+    let mut cursor = TextCursor::new(bytes, COMMENT);
+    let info = header(&mut cursor).ok()??;
+    let (rows, [row, column]) = (info.shape[0], element.try_into().ok()?);
+    // The columns follow each other. A symmetric file has the part of each column from the diagonal
+    // on, or below the diagonal.
+    let (row, column): (u64, u64) = match info.symmetry {
+        Symmetry::General => (row, column),
+        _ => (row.max(column), row.min(column)),
+    };
+    let before = match info.symmetry {
+        Symmetry::General => column * rows + row,
+        Symmetry::Symmetric => column * rows - column * column.saturating_sub(1) / 2 + (row - column),
+        Symmetry::SkewSymmetric if row == column => return None,
+        Symmetry::SkewSymmetric => column * rows - column * (column + 1) / 2 + (row - column - 1),
+    };
+    for _ in 0..=before {
+        if !cursor.next_record() {
+            return None;
+        }
+        cursor.token();
+    }
+    let Location::Line(line) = cursor.location() else { return None };
+    Some(line)
+}
+
 /// Returns the capacity for the announced entries, limited by the size of the rest of the file,
 /// because a header may announce any number.
 fn capacity(cursor: &TextCursor<'_>, announced: u64, bytes_per_entry: usize) -> usize {
@@ -203,7 +231,11 @@ fn array_entries<T: FieldValue>(
             let value = packed.next().expect("the values were counted");
             dense[row * columns + column] = value;
             if info.symmetry != Symmetry::General && row != column {
-                dense[column * columns + row] = mirror_value(cursor, info.symmetry, value, info.prim())?;
+                let mirrored = mirror_value(cursor, info.symmetry, value, info.prim());
+                dense[column * columns + row] = mirrored.map_err(|fault| {
+                    let line = element_line(cursor.text(), &[row as u64, column as u64]);
+                    LocatedFault { location: line.map_or(Location::File, Location::Line), ..fault }
+                })?;
             }
         }
     }

@@ -21,7 +21,7 @@ use std::io::Write;
 pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     if content.shape.len() != 2 {
         let content =
-            format!("a tensor of {} modes in a Matrix Market file, which stores matrices", content.shape.len());
+            format!("a tensor of rank {} in a Matrix Market file, which stores matrices", content.shape.len());
         return Err(Fault::unsupported(content, "write it as .tns or .npy").into());
     }
     let default_layout = if content.layout == Layout::Array { Layout::Array } else { Layout::Coordinate };
@@ -112,8 +112,7 @@ fn check_symmetry(
         WriteError::from(Fault::unsupported(content, "write it as general"))
     };
     if content.shape[0] != content.shape[1] {
-        let content =
-            format!("a {symmetry} file of a matrix of {} rows and {} columns", content.shape[0], content.shape[1]);
+        let content = format!("a {symmetry} file of a matrix of shape {} x {}", content.shape[0], content.shape[1]);
         return Err(Fault::unsupported(content, "write it as general").into());
     }
     if symmetry == Symmetry::SkewSymmetric

@@ -5,6 +5,7 @@ use super::npy::{self, NpyArray};
 use crate::error::{Fault, LocatedFault, Location, StreamError};
 use crate::memory::{Memory, read_all};
 use crate::text::quote;
+use redpoll_logic::plural;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 use zip::result::ZipError;
@@ -104,8 +105,10 @@ impl<'a> Archive<'a> {
         // NumPy gives an array made from an empty list a float dtype.
         let integers = !array.values.prim().is_float() || array.values.is_empty();
         if array.shape.len() != rank || !integers {
-            let found = format!("{} of {} modes", array.values.prim(), array.shape.len());
-            return Err(Fault::malformed(format!("integers of {rank} modes"), found).at(array_location(name)));
+            let found_rank = array.shape.len() as u64;
+            let found = format!("{} of {found_rank} {}", array.values.prim(), modes(found_rank));
+            let expected = format!("integers of {rank} {}", modes(rank as u64));
+            return Err(Fault::malformed(expected, found).at(array_location(name)));
         }
         let allocated = self.memory.allocate("coordinates", array.values.len());
         let mut naturals = allocated.map_err(|fault| fault.at(array_location(name)))?;
@@ -136,6 +139,11 @@ impl<'a> Archive<'a> {
             StreamError::Fault(fault) => fault,
         })
     }
+}
+
+/// Returns the word for a number of modes.
+pub(super) fn modes(rank: u64) -> &'static str {
+    plural(rank, "mode", "modes")
 }
 
 /// Returns the fault of an archive, or of an array in the archive.

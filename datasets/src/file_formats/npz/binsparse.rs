@@ -244,13 +244,13 @@ pub(super) fn read(archive: &mut Archive<'_>, descriptor: &Descriptor) -> Result
         in_descriptor(Fault::TooLarge { quantity: "the number of positions", size: Count(None), limit: MAX_DIMENSION })
     };
     let mut positions = Positions { listed: Vec::new(), count: 1, dense: Vec::new() };
-    let mut depth = 0;
+    let mut first_dimension = 0;
     for &level in &descriptor.levels {
         match level {
-            Dense(rank) => positions.dense.extend(&sizes[depth..depth + rank]),
+            Dense(rank) => positions.dense.extend(&sizes[first_dimension..first_dimension + rank]),
             Sparse(rank) => {
                 let mut lists = Vec::with_capacity(rank);
-                for (dimension, &size) in sizes.iter().enumerate().skip(depth).take(rank) {
+                for (dimension, &size) in sizes.iter().enumerate().skip(first_dimension).take(rank) {
                     let name = format!("indices_{dimension}");
                     let (_, list) = archive.naturals(&name, 1)?;
                     check_length(&name, lists.first().map_or(list.len(), Vec::len) as u64, list.len())?;
@@ -258,13 +258,13 @@ pub(super) fn read(archive: &mut Archive<'_>, descriptor: &Descriptor) -> Result
                     lists.push(list);
                 }
                 let entries = lists[0].len();
-                let parents = match depth {
+                let parents = match first_dimension {
                     0 => vec![0; entries],
                     _ => {
-                        let name = format!("pointers_to_{depth}");
+                        let name = format!("pointers_to_{first_dimension}");
                         let total = positions.total().filter(|&n| n < MAX_DIMENSION).ok_or_else(too_large)?;
                         let ptr = pointers(archive, &name, total, entries)?;
-                        check_length(&format!("indices_{depth}"), ptr[ptr.len() - 1], entries)?;
+                        check_length(&format!("indices_{first_dimension}"), ptr[ptr.len() - 1], entries)?;
                         expand(archive, &ptr)?
                     }
                 };
@@ -276,7 +276,7 @@ pub(super) fn read(archive: &mut Archive<'_>, descriptor: &Descriptor) -> Result
                 };
             }
         }
-        depth += level.rank();
+        first_dimension += level.rank();
     }
     let total = positions.total().filter(|&n| n <= MAX_DIMENSION).ok_or_else(too_large)?;
     let values = values(archive, descriptor, total)?;

@@ -84,16 +84,17 @@ fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Loc
     if archive.contains(binsparse::DESCRIPTOR) {
         return binsparse_info(archive);
     }
-    let (scheme, shape, values) = if archive.contains("format") {
+    let (scheme, shape, values, name) = if archive.contains("format") {
         let format = archive.text("format")?;
         let values = archive.header("data")?;
         let scheme = sparse::scheme(archive, &format, &values)?;
-        (Some(scheme), sparse::shape(archive, &format)?, values)
+        (Some(scheme), sparse::shape(archive, &format)?, values, "data".to_owned())
     } else {
-        let values = archive.header(&archive.single_name()?)?;
-        (None, values.shape.clone(), values)
+        let name = archive.single_name()?;
+        let values = archive.header(&name)?;
+        (None, values.shape.clone(), values, name)
     };
-    let in_data = |fault: Fault| fault.at(Location::Array("data".into()));
+    let in_data = |fault: Fault| fault.at(Location::Array(name.clone()));
     let (dtype, _) = values.element.number().map_err(in_data)?;
     let too_large = Fault::TooLarge { quantity: "the number of values", size: Count(None), limit: u64::MAX };
     let mut stored = element_count(&values.shape).ok_or(too_large).map_err(in_data)?;

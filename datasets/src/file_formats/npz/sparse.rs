@@ -1,6 +1,6 @@
 //! The sparse layouts of SciPy and PyData, converted to triples.
 
-use super::archive::Archive;
+use super::archive::{Archive, modes};
 use super::binsparse::{self, Descriptor};
 use super::header::NpyHeader;
 use crate::content::{Data, Info, Layout, MAX_DIMENSION, MAX_RANK, element_count};
@@ -72,9 +72,8 @@ pub(super) fn scheme(archive: &mut Archive<'_>, format: &str, data: &NpyHeader) 
     };
     if data.shape.len() != rank || (rank == 3 && data.shape[1..].contains(&0)) {
         let found = format!("the shape {:?}", data.shape);
-        return Err(
-            Fault::malformed(format!("values of {rank} modes for {format}"), found).at(Location::Array("data".into()))
-        );
+        return Err(Fault::malformed(format!("values of {rank} {} for {format}", modes(rank as u64)), found)
+            .at(Location::Array("data".into())));
     }
     Ok(scheme)
 }
@@ -89,7 +88,7 @@ fn compressed_axes(archive: &mut Archive<'_>) -> Result<Vec<usize>, LocatedFault
     let fits = if rank < 2 { modes.is_empty() } else { (1..rank).contains(&modes.len()) };
     if !fits || !once || modes.iter().any(|&mode| mode >= rank as u64) {
         let expected =
-            format!("distinct modes, at least one and not all of the {rank} modes, or none if there are fewer than 2");
+            format!("distinct modes, at least one and fewer than the rank {rank}, or none if the rank is below 2");
         return Err(Fault::malformed(expected, format!("{modes:?}")).at(Location::Array(NAME.into())));
     }
     Ok(modes.into_iter().map(|mode| mode as usize).collect())

@@ -47,7 +47,7 @@ pub(super) fn choose_layout(content: &Content, options: &WriteOptions, file: &st
         Layout::Bsr { .. } | Layout::Dia => false,
     };
     if !possible {
-        let message = format!("the layout {layout} for a tensor of {} modes in {file}", content.shape.len());
+        let message = format!("the layout {layout} for a tensor of rank {} in {file}", content.shape.len());
         let hint = match content.shape.is_empty() {
             true => "choose array",
             false => "choose array, coordinate, or for a matrix csr or csc",

@@ -129,7 +129,7 @@ fn read_places(batch: &RecordBatch<'_>, prims: &[Prim], body: u64, end: u64) -> 
         let Some((ends, offset)) = starts else {
             return Err(Fault::malformed(
                 "arrays within the data",
-                format!("an array of {len} elements that exceeds the data or its buffer"),
+                format!("an array of length {len} that exceeds the data or its buffer"),
             ));
         };
         places.push(ArrayPlace { prim, offset, len: len as u64, ends });

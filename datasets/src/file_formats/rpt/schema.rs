@@ -8,7 +8,7 @@ use arrow_schema::{Field, Schema};
 use redpoll_logic::literal::{read_literal, write_literal};
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::{format_to_sexpr, parse_format};
-use redpoll_logic::{DType, LeafKind, Prim, Scalar, TensorType};
+use redpoll_logic::{DType, LeafKind, Prim, Scalar, TensorType, plural};
 use redpoll_storage::levels::level;
 use redpoll_storage::{Array, arrow_type};
 use std::collections::HashMap;
@@ -130,7 +130,8 @@ pub(super) fn read_columns(schema: &SchemaReader<'_>, ty: &TensorType) -> Result
     let names = column_names(ty);
     let fields: Vec<_> = schema.fields().into_iter().flatten().collect();
     if fields.len() != names.len() {
-        let expected = format!("{} columns for the arrays of the format", names.len());
+        let columns = plural(names.len() as u64, "column", "columns");
+        let expected = format!("{} {columns} for the arrays of the format", names.len());
         return Err(Fault::malformed(expected, fields.len().to_string()));
     }
     let mut prims = Vec::with_capacity(fields.len());

@@ -10,7 +10,7 @@ use super::eval::{BinaryFn, binary_fn};
 use super::resolved::{ExprMemory, ResolvedExpr};
 use super::{Buffer, BufferClass, Buffers, Function, Signature, Status, Stmt, verify};
 use crate::Error;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, plural};
 use std::ops::{Add, Range};
 use std::sync::Arc;
 
@@ -47,7 +47,10 @@ impl Add for Counts {
 #[non_exhaustive]
 pub enum InterpFault {
     /// An access outside of a buffer.
-    #[error("{access} of element {index} of buffer `{buffer}`, which has {len} elements")]
+    #[error(
+        "{access} of element {index} of buffer `{buffer}`, which has {len} {}",
+        plural(*.len as u64, "element", "elements")
+    )]
     OutOfBounds {
         /// The operation: `load`, `store` or `sort`.
         access: &'static str,
@@ -453,7 +456,7 @@ mod tests {
             ("x = select(true, 1.0, src[4])", "load of element 4 of buffer `src`, which has 3 elements"),
             ("out[0] = 1.0", "store of element 0 of buffer `out`, which has 0 elements"),
             // The memory may have room for more elements, but only one was requested.
-            ("grow out, 1 out[1] = 1.0", "store of element 1 of buffer `out`, which has 1 elements"),
+            ("grow out, 1 out[1] = 1.0", "store of element 1 of buffer `out`, which has 1 element"),
             ("grow idx, 2 sort idx in 0..3", "sort of element 2 of buffer `idx`, which has 2 elements"),
             (
                 "grow perm, 2 perm[1] = 7 grow idx, 7 sort_by perm by idx, idx in 0..2",

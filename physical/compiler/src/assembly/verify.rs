@@ -31,7 +31,7 @@
 
 use super::eval::{binary_fn, unary_fn};
 use super::{BinaryOp, Buffer, BufferClass, BufferRole, Expr, Function, LaneFold, Local, Stmt};
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::{Prim, Scalar, plural};
 use std::fmt;
 
 /// A broken rule.
@@ -223,7 +223,8 @@ impl FunctionVerifier<'_> {
                 let prims: Vec<_> = args.iter().map(|a| self.expr(a, state)).collect();
                 let arity = function.implementation().arity();
                 if args.len() != arity {
-                    self.report(format!("{} takes {arity} arguments, not {}", function.name(), args.len()));
+                    let arguments = plural(arity as u64, "argument", "arguments");
+                    self.report(format!("{} takes {arity} {arguments}, not {}", function.name(), args.len()));
                 }
                 let prim = (*prims.first()?)?;
                 if !prim.is_float() || prims.iter().flatten().any(|p| *p != prim) {

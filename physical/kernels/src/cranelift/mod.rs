@@ -2,9 +2,9 @@
 //!
 //! - The base address of a buffer that the function neither grows nor swaps is loaded once on
 //!   entry. In innermost loops, other base addresses are loaded before the loop, and reloaded only
-//!   after a swap, or after a call of `grow` in a cold block. Elsewhere they are loaded at each
-//!   use. So their live ranges end with the innermost loop, and the register allocator need not
-//!   weigh loops against each other.
+//!   after a swap or a call of `grow`. This call and the reload after it are in cold blocks.
+//!   Elsewhere, other base addresses are loaded at each use. So their live ranges end with the
+//!   innermost loop, and the register allocator need not weigh loops against each other.
 //! - Loops are rotated: a guard, then a body with the test at its bottom.
 //! - A conditional assignment of a cheap integer is a select and not a branch, which may be
 //!   unpredictable (`stmt`). Loads that a loop repeats are hoisted (`hoist`). Loops over adjacent

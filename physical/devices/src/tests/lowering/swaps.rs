@@ -59,10 +59,10 @@ fn swapped_contents_return() {
     );
 }
 
-/// The loop over a row ends at the first entry that satisfies the condition, whose coordinate is
-/// stored.
+/// The loop over a row ends at the first entry that satisfies the condition. The coordinate of this
+/// entry, plus 1, is assigned to `p`.
 #[test]
-fn the_first_stored_value_ends_a_loop() {
+fn the_first_match_ends_a_loop() {
     check(
         "(program (input A (type (shape 5 6) i64 0 csr)) (input x (type (shape 6) i64 0 dense))
            (output y (type (shape 5) i64 0 dense)) (output n (type (shape) i64 0 dense)) (local p i64 0)
