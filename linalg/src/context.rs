@@ -22,10 +22,8 @@ const PARTS: usize = 16;
 pub struct Context {
     /// The number of threads.
     pub threads: NonZero<usize>,
-    /// The budget to which copies, workspaces and results are charged. Factorizations of sparse
-    /// matrices charge only converted copies of the matrix and the factors of Cholesky and LDLT;
-    /// their workspaces and the factors of LU and QR are not charged. Solving a system with sparse
-    /// factors charges right sides, workspaces and results.
+    /// The budget to which copies, workspaces, factors and results are charged. Only the factors of
+    /// sparse LU factorizations are not charged, because their size is not known in advance.
     pub memory: Arc<MemoryBudget>,
     /// A flag that stops the computation before the next matrix of a stack.
     pub cancel: Arc<AtomicBool>,
@@ -73,7 +71,10 @@ impl Context {
     }
 
     /// Charges a workspace of this many elements of type `T` until the reservation is dropped.
-    pub(crate) fn reserve<T>(&self, elements: usize) -> Result<Reservation, Error> {
+    ///
+    /// # Errors
+    /// When the memory limit is reached.
+    pub fn reserve<T>(&self, elements: usize) -> Result<Reservation, Error> {
         let bytes = elements.saturating_mul(size_of::<T>());
         if !self.memory.charge(bytes) {
             return Err(redpoll_storage::Error::Stopped(Status::OutOfMemory).into());
@@ -89,7 +90,7 @@ pub(crate) fn is_shared(operations: f64) -> bool {
 
 /// Bytes that are charged to a budget until the reservation is dropped.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub struct Reservation {
     bytes: usize,
     memory: Arc<MemoryBudget>,
 }

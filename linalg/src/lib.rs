@@ -13,7 +13,8 @@ mod context;
 pub mod dense;
 mod error;
 mod real;
+mod scaling;
 pub mod sparse;
 
-pub use context::Context;
+pub use context::{Context, Reservation};
 pub use error::Error;

@@ -35,7 +35,8 @@ pub(super) fn unary(
     Ok(a.session().array(call([a], |context, [a]| function(context, a))?))
 }
 
-fn context(session: &Session) -> Context {
+/// Returns the limits of a session.
+pub(super) fn context(session: &Session) -> Context {
     let limits = session.limits();
     let threads = NonZero::new(limits.workers.threads()).unwrap_or(NonZero::<usize>::MIN);
     Context { threads, memory: limits.memory.clone(), cancel: limits.cancel.clone() }

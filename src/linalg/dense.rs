@@ -59,7 +59,9 @@ pub struct Lstsq {
     pub singular_values: Array,
 }
 
-/// Solves the systems of equations `a x = b` by Gaussian elimination with partial pivoting.
+/// Solves the systems of equations `a x = b` by Gaussian elimination with partial pivoting. Rows
+/// and columns of badly scaled matrices are first multiplied by powers of two. If a matrix has NaN
+/// in place of a pivot, its solutions are NaN.
 ///
 /// `a` has shape `[.., n, n]`. If `b` has one mode, it is a vector of size `n`, and the result has
 /// shape `[.., n]`. Otherwise `b` and the result have shape `[.., n, k]`, and each column of `b` is

@@ -57,8 +57,9 @@ pub fn spsolve(a: &Array, b: &Array) -> Result<Array, Error> {
 ///
 /// The matrix may have any format and real dtype; its fill value must be 0. The numbers of the
 /// factors are `f32` for a matrix of `f32`, otherwise `f64`. A matrix in compressed rows or columns
-/// keeps its format; other formats are converted. The memory of the factors does not count against
-/// the memory limit of the session.
+/// keeps its format; other formats are converted. The rows and columns of badly scaled matrices are
+/// multiplied by powers of two before the factorization. The memory of the factors does not count
+/// against the memory limit of the session, but workspaces do.
 ///
 /// ```
 /// use redpoll::linalg;

@@ -2,7 +2,8 @@
 
 use crate::{array, laplacian, positive, relative_error, sparse, vector};
 use redpoll::linalg::iterative::{
-    EigenOptions, FunctionOperator, LinearOperator, Preconditioner, Shift, SolverOptions, Which, cg, eigsh, ic0, svds,
+    EigenOptions, FunctionOperator, InnerProduct, LinearOperator, Preconditioner, Shift, SolverError, SolverOptions,
+    Which, cg, eigsh, ic0, svds,
 };
 use redpoll::prelude::*;
 use redpoll_testing::rng::Rng;
@@ -147,6 +148,7 @@ fn singular_values_are_roots_of_eigenvalues() {
                 let found = svds(&a, k as u64, &EigenOptions { which, ..EigenOptions::default() }).unwrap();
                 let expected = if which == Which::LargestMagnitude { &all[..k] } else { &all[small - k..] };
                 let values = found.values.to_vec::<f64>().unwrap();
+                assert!(values.is_sorted_by(|a, b| a >= b), "{which:?}: {values:?}");
                 assert!(values.iter().zip(expected).all(|(v, e)| (v - e).abs() < 1e-7), "{values:?}, {expected:?}");
                 let residual = (a.matmul(found.vt.t()) - &found.u * &found.values).abs().max(..);
                 assert!(residual.item::<f64>().unwrap() < 1e-10);
@@ -178,4 +180,56 @@ fn first_vectors_subspaces_and_tolerances_are_used() {
     assert!(relative_error(&found.values.to_vec().unwrap(), &all[48..]) < 1e-5);
     let precise = eigsh(&a, 2, &EigenOptions { v0: Some(&v0), subspace: Some(8), ..EigenOptions::default() }).unwrap();
     assert!(precise.products > found.products);
+}
+
+/// The eigenvalues of `A x = lambda B x` are those of `L^-1 A L^-T` for `B = L L^T`, with and
+/// without a shift, for matrices that are factorized and for given inverses.
+#[test]
+fn generalized_problems_are_solved() {
+    let session = Session::default();
+    let mut rng = Rng::new(12);
+    for n in [1, 4, 40] {
+        let (half, b) = (sparse(&mut rng, n, n, 30), positive(&mut rng, n));
+        let mut a = half.clone();
+        a.values.iter_mut().zip(&half.transposed().values).for_each(|(x, y)| *x += y);
+        let (a, b) = (array(&session, &mut rng, &a), array(&session, &mut rng, &b));
+        let l = redpoll::linalg::cholesky(&b, redpoll::linalg::Triangle::Lower).unwrap();
+        let inverse = redpoll::linalg::inv(&l).unwrap();
+        let all = redpoll::linalg::eigvalsh(&inverse.matmul(&a).matmul(inverse.t())).unwrap();
+        let all = all.to_vec::<f64>().unwrap();
+        let k = n.min(3);
+        let of_b = redpoll::linalg::inv(&b).unwrap();
+        let sigma = all[n / 2] + 1e-3;
+        let of_shifted = redpoll::linalg::inv(&(&a - &b * sigma)).unwrap();
+        let mut nearest = all.clone();
+        nearest.sort_by(|x, y| (x - sigma).abs().total_cmp(&(y - sigma).abs()));
+        nearest.truncate(k);
+        nearest.sort_by(f64::total_cmp);
+        for given in [false, true] {
+            let inner = || Some(InnerProduct { matrix: &b, inverse: given.then_some(&of_b as &dyn LinearOperator) });
+            let shift = Some(Shift { sigma, inverse: given.then_some(&of_shifted as &dyn LinearOperator) });
+            let which = Which::LargestAlgebraic;
+            for (which, shift, expected) in
+                [(which, None, &all[n - k..]), (Which::LargestMagnitude, shift, &nearest[..])]
+            {
+                let options = EigenOptions { which, shift, b: inner(), ..EigenOptions::default() };
+                let found = eigsh(&a, k as u64, &options).unwrap();
+                let values = found.values.to_vec::<f64>().unwrap();
+                let close = values.iter().zip(expected).all(|(v, e)| (v - e).abs() < 1e-8);
+                assert!(close, "{n}, {given}, {which:?}: {values:?}, {expected:?}");
+                let residual = a.matmul(&found.vectors) - b.matmul(&found.vectors) * &found.values;
+                assert!(residual.abs().max(..).item::<f64>().unwrap() < 1e-8);
+                let gram = found.vectors.t().matmul(b.matmul(&found.vectors));
+                let error = (gram - session.eye(k as u64, k as u64, 0, Prim::F64)).abs().max(..);
+                assert!(error.item::<f64>().unwrap() < 1e-10);
+            }
+        }
+    }
+    let a = laplacian(&session, 5, 0.0);
+    let negative = session.eye(25, 25, 0, Prim::F64) * -1.0;
+    let options =
+        |inverse| EigenOptions { b: Some(InnerProduct { matrix: &negative, inverse }), ..EigenOptions::default() };
+    let error = eigsh(&a, 2, &options(Some(&negative))).err().unwrap();
+    assert!(matches!(error, Error::Solver(SolverError::NotPositiveDefinite { .. })), "{error}");
+    assert!(eigsh(&a, 2, &options(None)).is_err() && svds(&a, 2, &options(None)).is_err());
 }

@@ -123,3 +123,44 @@ fn solvers_are_cancelled_with_their_session() {
         assert!(products.get() <= 3, "{name}: {}", products.get());
     }
 }
+
+/// The vectors of a function and its result count against the memory limit of the session. After
+/// the call, only the result counts.
+#[test]
+fn vectors_count_against_the_memory_limit() {
+    let n = 10_000;
+    let bytes = n as usize * 8;
+    let run = |limit: usize, name: &str| -> Result<(usize, usize, Array), Error> {
+        let session = Session::new(redpoll::Config { memory_limit: Some(limit), ..redpoll::Config::default() });
+        let memory = session.limits().memory.clone();
+        let doubled = FunctionOperator::new(&session, (n, n), |x| Ok(x * 2.0)).with_transpose(|x| Ok(x * 2.0));
+        let b = session.vector(vec![1.0; n as usize]);
+        let before = memory.used();
+        let x = match name {
+            "lsqr" => lsqr(&doubled, &b, LsqrOptions::default())?.x,
+            "eigsh" => eigsh(&doubled, 3, &EigenOptions::default())?.vectors,
+            "svds" => svds(&doubled, 3, &EigenOptions::default())?.u,
+            _ => {
+                let (_, solver) = SOLVERS.into_iter().find(|(known, _)| *known == name).unwrap();
+                solver(&doubled, &b, SolverOptions::default())?.x
+            }
+        };
+        Ok((memory.used() - before, memory.peak(), x))
+    };
+    for (name, vectors, columns) in [
+        ("cg", 4, 1),
+        ("minres", 9, 1),
+        ("gmres", 25, 1),
+        ("bicgstab", 8, 1),
+        ("lsqr", 4, 1),
+        ("eigsh", 21, 3),
+        ("svds", 21, 3),
+    ] {
+        let (used, peak, x) = run(1 << 30, name).unwrap();
+        assert_eq!(used, columns * bytes, "{name}");
+        assert!(peak >= vectors * bytes, "{name}: {peak}");
+        drop(x);
+        let error = run(vectors * bytes - 1, name).expect_err(name);
+        assert!(error.to_string().contains("memory"), "{name}: {error}");
+    }
+}

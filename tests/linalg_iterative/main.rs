@@ -5,6 +5,7 @@ mod eigenvalues;
 mod errors;
 mod exponential;
 mod least_squares;
+mod lobpcg;
 mod operators;
 mod preconditioners;
 mod reference;

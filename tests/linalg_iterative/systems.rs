@@ -238,3 +238,116 @@ fn integers_booleans_and_short_floats_are_accepted() {
     let flags = session.eye(3, 3, 0, Prim::Bool);
     assert!(cg(&flags, &b, SolverOptions::default()).unwrap().converged());
 }
+
+/// A tolerance that no residual meets ends a solver at the smallest residual that it can tell from
+/// zero, not with an error.
+#[test]
+fn tiny_tolerances_are_met() {
+    let session = Session::default();
+    let a = laplacian(&session, 5, 0.0);
+    let b = session.ones([25], Prim::F64);
+    for rtol in [1e-300, 0.0] {
+        let options = || SolverOptions { rtol, max_iterations: Some(100_000), ..SolverOptions::default() };
+        let solution = cg(&a, &b, options()).unwrap();
+        assert!(solution.converged(), "{:?}", solution.termination);
+        for (name, solver) in SOLVERS {
+            let solution = solver(&a, &b, options()).unwrap();
+            assert!(solution.termination != Termination::Indefinite, "{name}: {:?}", solution.termination);
+            let residual = (&b - a.matmul(&solution.x)).abs().max(..).item::<f64>().unwrap();
+            assert!(residual < 1e-13, "{name}: {residual}");
+        }
+    }
+}
+
+/// The scale of the right side has no influence, even if its square leaves the range of floats.
+#[test]
+fn right_sides_of_any_scale_are_solved() {
+    let session = Session::default();
+    let a = laplacian(&session, 5, 0.0);
+    let ones = session.ones([25], Prim::F64);
+    for (name, solver) in SOLVERS {
+        let expected = solver(&a, &ones, SolverOptions { rtol: 1e-10, ..SolverOptions::default() }).unwrap();
+        for exponent in [-950, -600, 600, 1015] {
+            let scale = 2f64.powi(exponent);
+            let (b, x0) = (&ones * scale, &ones * (scale * 0.5));
+            let mut last = f64::NAN;
+            let callback = |iteration: &redpoll::linalg::iterative::Iteration<'_>| {
+                last = iteration.x.map_or(last, |x| x[0]);
+                ControlFlow::Continue(())
+            };
+            let callback: redpoll::linalg::iterative::Callback<'_> = Box::new(callback);
+            let options = SolverOptions { rtol: 1e-10, callback: Some(callback), ..SolverOptions::default() };
+            let solution = solver(&a, &b, options).unwrap();
+            assert_eq!(solution.termination, Termination::Converged, "{name}, {exponent}");
+            let x = (&solution.x / scale).to_vec::<f64>().unwrap();
+            assert!(x == expected.x.to_vec::<f64>().unwrap(), "{name}, {exponent}");
+            assert_eq!(solution.residual_norm / scale, expected.residual_norm, "{name}, {exponent}");
+            assert_eq!(last / scale, x[0], "{name}, {exponent}");
+            let options = SolverOptions { rtol: 1e-10, x0: Some(&x0), ..SolverOptions::default() };
+            assert!(solver(&a, &b, options).unwrap().converged(), "{name}, {exponent}");
+        }
+    }
+}
+
+/// Recurrences that overflow break down: no error, and the solution is the best iterate.
+#[test]
+fn bicgstab_returns_its_best_iterate() {
+    let session = Session::default();
+    // Any first step is orthogonal to the first residual, up to rounding.
+    for skew in [0.0, 1e-16, 1e-30, 1e-100, 1e-200, 1e-300] {
+        let a = session.dense([2, 2], [skew, 1.0, -1.0, skew]);
+        for b in [session.vector([1.0, 0.0]), session.vector([1.0, 3.0])] {
+            let solution = bicgstab(&a, &b, SolverOptions::default()).unwrap();
+            let x = solution.x.to_vec::<f64>().unwrap();
+            assert!(x.iter().all(|x| x.is_finite()), "{skew}: {x:?}");
+            let norm = (&b - a.matmul(&solution.x)).norm(2.0, ..).item::<f64>().unwrap();
+            let of_b = b.norm(2.0, ..).item::<f64>().unwrap();
+            assert!(norm <= of_b * (1.0 + 1e-12), "{skew}: {norm}, {:?}", solution.termination);
+            assert!((solution.residual_norm - norm).abs() <= 1e-12 * of_b, "{skew}: {norm}");
+        }
+    }
+    // An overflow after some iterations.
+    let n = 60;
+    let entries = (0..n).flat_map(|i| [([i, (i + 1) % n], 1.0), ([i, (i + 2) % n], 1e120)]);
+    let a = session.triples([n, n], redpoll::logic::Format::csr(), entries);
+    let b = session.vector((0..n).map(|i| 1.0 + i as f64));
+    let solution = bicgstab(&a, &b, SolverOptions::default()).unwrap();
+    assert!(solution.residual_norm <= b.norm(2.0, ..).item::<f64>().unwrap(), "{solution:?}");
+}
+
+/// A preconditioner that maps all vectors to zero is no error, and leaves the first guess.
+#[test]
+fn zero_preconditioners_end_solvers() {
+    let session = Session::default();
+    let a = laplacian(&session, 4, 0.0);
+    let (b, x0) = (session.ones([16], Prim::F64), session.full([16], 0.25));
+    let zero = session.zeros([16, 16], Prim::F64).to_csr();
+    for (name, solver) in SOLVERS {
+        let options = SolverOptions { preconditioner: Some(&zero), x0: Some(&x0), ..SolverOptions::default() };
+        let solution = solver(&a, &b, options).unwrap();
+        let expected = if ["cg", "minres"].contains(&name) { Termination::Indefinite } else { Termination::Breakdown };
+        assert_eq!(solution.termination, expected, "{name}");
+        assert_eq!(solution.x.to_vec::<f64>().unwrap(), [0.25; 16], "{name}");
+        let norm = (&b - a.matmul(&x0)).norm(2.0, ..).item::<f64>().unwrap();
+        assert!((solution.residual_norm - norm).abs() < 1e-12, "{name}: {}", solution.residual_norm);
+    }
+}
+
+/// The default limits of iterations are those of SciPy.
+#[test]
+fn default_limits_are_multiples_of_the_rows() {
+    let session = Session::default();
+    // Each product is a new direction, so no solver converges.
+    let hilbert = session.dense([8, 8], (0..64).map(|k| 1.0 / f64::from(k / 8 + k % 8 + 1)));
+    let b = session.vector((0..8).map(|i| f64::from(i * i % 5) - 1.5));
+    let shift = session.dense([8, 8], (0..64).map(|k| f64::from(u8::from((k / 8 + 1) % 8 == k % 8))));
+    let solution = minres(&(&hilbert * 1e-3), &b, SolverOptions { rtol: 0.0, ..SolverOptions::default() }).unwrap();
+    assert!(solution.iterations <= 40, "{}", solution.iterations);
+    let gmres = |b: &Array| iterative_gmres(&shift, b, 2);
+    let solution = gmres(&session.vector((0..8).map(|i| f64::from(u8::from(i == 0)))));
+    assert_eq!((solution.iterations, solution.termination), (80, Termination::IterationLimit));
+}
+
+fn iterative_gmres(a: &Array, b: &Array, restart: u64) -> redpoll::linalg::iterative::Solution {
+    redpoll::linalg::iterative::gmres(a, b, restart, SolverOptions::default()).unwrap()
+}

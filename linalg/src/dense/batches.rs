@@ -4,7 +4,7 @@
 //! matrices are distributed whole among the threads. Only the size of the matrices decides whether
 //! threads share a matrix, so results do not depend on the number of threads.
 
-use crate::context::is_shared;
+use crate::context::{Reservation, is_shared};
 use crate::real::Real;
 use crate::{Context, Error};
 use faer::Par;
@@ -117,6 +117,19 @@ pub(crate) fn zeros<T: Real>(function: &'static str, len: usize) -> Result<Vec<T
 /// When the memory cannot be allocated.
 pub(crate) fn buffer(function: &'static str, scratch: StackReq) -> Result<MemBuffer, Error> {
     MemBuffer::try_new(scratch).map_err(|_| Error::TooLarge { function })
+}
+
+/// Returns memory for the temporaries of faer, charged to the memory limit until the reservation is
+/// dropped.
+///
+/// # Errors
+/// When the memory limit is reached, or the memory cannot be allocated.
+pub(crate) fn charged_buffer(
+    context: &Context,
+    function: &'static str,
+    scratch: StackReq,
+) -> Result<(Reservation, MemBuffer), Error> {
+    Ok((context.reserve::<u8>(scratch.size_bytes())?, buffer(function, scratch)?))
 }
 
 /// Cuts the first elements off a slice.

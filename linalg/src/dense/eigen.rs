@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of symmetric matrices.
 
 use super::batches::{Batch, buffer, for_each_matrix, zeros};
-use super::scale::ScaledMatrix;
+use super::scale::{Part, ScaledMatrix};
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
@@ -67,7 +67,7 @@ fn eigen<T: Real>(
         |(par, workspace, buffer), k, [values, out]| {
             // An infinity or NaN above the diagonal does not change the result, but it is an error
             // of the data.
-            let scaled = ScaledMatrix::of(function, &stack, k)?;
+            let scaled = ScaledMatrix::of(function, &stack, k, Part::Lower)?;
             let mut vectors = has_vectors.then(|| MatMut::from_column_major_slice_mut(workspace, n, n));
             let stack_memory = MemStack::new(buffer);
             let diagonal = DiagMut::from_slice_mut(values);

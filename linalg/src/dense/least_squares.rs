@@ -2,10 +2,12 @@
 
 use super::batches::{Batch, for_each_matrix, zeros};
 use super::lu::{RightSides, right_sides};
+use super::scale::{Part, ScaledMatrix, multiply};
 use super::stack::{Stack, array_tensor, copy_rows, tensor_of};
-use super::svd::{SvdMemory, singular_values};
+use super::svd::{SvdMemory, Unit, singular_values};
 use super::tolerance::{Tolerance, Tolerances};
 use crate::real::{Real, common_prim, with_real};
+use crate::scaling::wide_times_power;
 use crate::{Context, Error};
 use faer::linalg::matmul::matmul;
 use faer::linalg::svd::ComputeSvdVectors;
@@ -53,11 +55,13 @@ fn pinv_of<T: Real>(context: &Context, a: &Tensor, rtol: Tolerance<'_>) -> Resul
         &batch,
         |par| ThinSvd::<T>::new(FUNCTION, (m, n), par),
         |svd, k, [out]| {
-            svd.decompose(&stack, k)?;
+            let a = ScaledMatrix::of(FUNCTION, &stack, k, Part::Whole)?;
+            svd.decompose(&a)?;
             let rank = above(&svd.s, tolerances.at(k));
             svd.divide_by_singular_values(rank);
-            let mut inverse = MatMut::from_row_major_slice_mut(out, n, m);
-            matmul(inverse.as_mut(), Accum::Replace, svd.v(rank), svd.u(rank).transpose(), T::rounded(1.0), svd.par);
+            let inverse = MatMut::from_row_major_slice_mut(out, n, m);
+            matmul(inverse, Accum::Replace, svd.v(rank), svd.u(rank).transpose(), T::rounded(1.0), svd.par);
+            multiply(out, -a.power);
             Ok(())
         },
     )?;
@@ -73,7 +77,7 @@ pub fn matrix_rank<'a>(context: &Context, a: &Tensor, rtol: impl Into<Tolerance<
     let rtol = rtol.into();
     let prim = common_prim("matrix_rank", &[a])?;
     with_real!(prim, T => {
-        let s = singular_values::<T>(context, "matrix_rank", a)?;
+        let s = singular_values::<T>(context, "matrix_rank", a, Unit::PowerOfTwo)?;
         let count = super::stack::count_of(&s.batch);
         let tolerances = Tolerances::of::<T>(context, "matrix_rank", rtol, (&s.batch, s.larger))?;
         let rank = |k: usize| above(&s.values[k * s.size..(k + 1) * s.size], tolerances.at(k)) as i64;
@@ -125,25 +129,29 @@ fn lstsq_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor, rtol: Tolerance<
         },
         |(svd, projections, x, differences), k, [x_out, residuals, rank_out, s_out]| {
             let (matrix, sides) = pairs.pair(k);
-            right.check_finite(FUNCTION, sides)?;
-            svd.decompose(&left, matrix)?;
+            let b = ScaledMatrix::of(FUNCTION, &right, sides, Part::Whole)?;
+            let a = ScaledMatrix::of(FUNCTION, &left, matrix, Part::Whole)?;
+            svd.decompose(&a)?;
             s_out.copy_from_slice(&svd.s);
+            a.unscale(s_out);
             let rank = above(&svd.s, tolerances.at(matrix));
             rank_out[0] = T::rounded(rank as f64);
             svd.divide_by_singular_values(rank);
-            let (a, b, one) = (left.matrix(matrix), right.matrix(sides), T::rounded(1.0));
+            let one = T::rounded(1.0);
             let projections = &mut projections[..rank * columns];
             let mut projections = MatMut::from_column_major_slice_mut(projections, rank, columns);
-            matmul(projections.as_mut(), Accum::Replace, svd.u(rank).transpose(), b, one, svd.par);
+            matmul(projections.as_mut(), Accum::Replace, svd.u(rank).transpose(), b.matrix(), one, svd.par);
             let mut x = MatMut::from_column_major_slice_mut(x, n, columns);
             matmul(x.as_mut(), Accum::Replace, svd.v(rank), projections.as_ref(), one, svd.par);
             let mut differences = MatMut::from_column_major_slice_mut(differences, m, columns);
-            differences.copy_from(b);
-            matmul(differences.as_mut(), Accum::Add, a, x.as_ref(), T::rounded(-1.0), svd.par);
+            differences.copy_from(b.matrix());
+            matmul(differences.as_mut(), Accum::Add, a.matrix(), x.as_ref(), T::rounded(-1.0), svd.par);
             for (j, residual) in residuals.iter_mut().enumerate() {
-                *residual = (0..m).map(|i| differences[(i, j)] * differences[(i, j)]).sum();
+                let sum: f64 = (0..m).map(|i| differences[(i, j)].widened().powi(2)).sum();
+                *residual = T::rounded(wide_times_power(sum, 2 * i64::from(b.power)));
             }
             copy_rows(x.as_ref(), x_out);
+            multiply(x_out, b.power - a.power);
             Ok(())
         },
     )?;
@@ -181,11 +189,11 @@ impl<T: Real> ThinSvd<T> {
         Ok(ThinSvd { m, n, par, memory, s, u, v: zeros(function, n * size)? })
     }
 
-    fn decompose(&mut self, stack: &Stack<T>, k: usize) -> Result<(), Error> {
+    fn decompose(&mut self, a: &ScaledMatrix<'_, T>) -> Result<(), Error> {
         let size = self.s.len();
         let u = MatMut::from_column_major_slice_mut(&mut self.u, self.m, size);
         let v = MatMut::from_column_major_slice_mut(&mut self.v, self.n, size);
-        self.memory.decompose(stack, k, &mut self.s, Some((u, v)))
+        self.memory.decompose(a, &mut self.s, Some((u, v)))
     }
 
     /// Divides the first columns of `V` by their singular values.

@@ -4,6 +4,7 @@
 use super::batches::{Batch, buffer, for_each_matrix, zeros};
 use super::stack::{Broadcast, Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
+use crate::scaling::{Scales, exponent, scale_rows, times_power, unscale_rows, wide_times_power};
 use crate::{Context, Error};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::lu::partial_pivoting::{factor, inverse, solve as triangles};
@@ -50,8 +51,9 @@ fn solve_of<T: Real>(context: &Context, a: &Tensor, b: &Tensor) -> Result<Tensor
         |(lu, workspace), k, [out]| {
             let (matrix, sides) = pairs.pair(k);
             lu.factorize(left.matrix(matrix));
-            if lu.has_zero_pivot() {
-                return Err(Error::Singular { function: FUNCTION, batch: left.index(matrix) });
+            if !lu.has_pivots(FUNCTION, &left, matrix)? {
+                out.fill(T::rounded(f64::NAN));
+                return Ok(());
             }
             let mut x = MatMut::from_column_major_slice_mut(workspace, n, columns);
             x.copy_from(right.matrix(sides));
@@ -118,8 +120,9 @@ fn inv_of<T: Real>(context: &Context, a: &Tensor) -> Result<Tensor, Error> {
         |par| Ok((Lu::new(FUNCTION, n, n, par)?, zeros::<T>(FUNCTION, n * n)?)),
         |(lu, workspace), k, [out]| {
             lu.factorize(stack.matrix(k));
-            if lu.has_zero_pivot() {
-                return Err(Error::Singular { function: FUNCTION, batch: stack.index(k) });
+            if !lu.has_pivots(FUNCTION, &stack, k)? {
+                out.fill(T::rounded(f64::NAN));
+                return Ok(());
             }
             let mut inverse = MatMut::from_column_major_slice_mut(workspace, n, n);
             lu.invert(inverse.as_mut());
@@ -138,8 +141,20 @@ pub fn det(context: &Context, a: &Tensor) -> Result<Tensor, Error> {
     let prim = common_prim("det", &[a])?;
     with_real!(prim, T => {
         let product = |pivots: Pivots<'_, T>, out: [&mut [T]; 1]| {
-            let sign = T::rounded(pivots.sign);
-            out[0][0] = pivots.values().map_or(T::rounded(0.0), |values| values.fold(sign, |det, pivot| det * pivot));
+            // The product may leave the range of floats on the way, so its exponent is counted
+            // apart.
+            let product = |values: &mut dyn Iterator<Item = T>| {
+                let (mut mantissa, mut power) = (pivots.sign, pivots.power);
+                for pivot in values {
+                    let of_pivot = exponent(pivot).unwrap_or(0);
+                    mantissa *= wide_times_power(pivot.widened(), -i64::from(of_pivot));
+                    let of_product = exponent(mantissa).unwrap_or(0);
+                    mantissa = wide_times_power(mantissa, -i64::from(of_product));
+                    power += i64::from(of_pivot) + i64::from(of_product);
+                }
+                T::rounded(wide_times_power(mantissa, power))
+            };
+            out[0][0] = pivots.values().map_or(T::rounded(0.0), |mut values| product(&mut values));
         };
         let (batch, [det]) = of_pivots::<T, 1>(context, "det", a, product)?;
         tensor_of(context, &batch, &[], det)
@@ -158,7 +173,7 @@ pub fn slogdet(context: &Context, a: &Tensor) -> Result<SlogDet, Error> {
                 (sign[0], log[0]) = (T::rounded(0.0), T::rounded(f64::NEG_INFINITY));
                 return;
             };
-            let (mut s, mut l) = (pivots.sign, 0.0);
+            let (mut s, mut l) = (pivots.sign, pivots.power as f64 * std::f64::consts::LN_2);
             for value in values.map(Real::widened) {
                 s *= if value.is_nan() { f64::NAN } else { value.signum() };
                 l += value.abs().ln();
@@ -176,6 +191,8 @@ struct Pivots<'a, T> {
     lu: MatRef<'a, T>,
     /// The sign of the permutation of the rows.
     sign: f64,
+    /// The determinant is the product of the pivots, the sign, and two to this power.
+    power: i64,
     is_singular: bool,
 }
 
@@ -206,20 +223,27 @@ fn of_pivots<T: Real, const N: usize>(
         |lu, k, out| {
             let transpositions = lu.factorize(stack.matrix(k));
             let sign = if transpositions.is_multiple_of(2) { 1.0 } else { -1.0 };
-            // The search for pivots skips NaN, so a pivot may be zero in a column with NaN.
-            let has_nan = || stack.numbers(k).iter().any(|number| number.widened().is_nan());
-            let is_singular = lu.has_zero_pivot() && !has_nan();
-            write(Pivots { lu: lu.factors(), sign, is_singular }, out);
+            let is_singular = lu.has_zero_pivot() && !has_nan(stack.numbers(k));
+            let power = lu.scales.as_ref().map_or(0, |scales| -scales.sum());
+            write(Pivots { lu: lu.factors(), sign, power, is_singular }, out);
             Ok(())
         },
     )?;
     Ok((stack.batch, outputs))
 }
 
+/// Returns whether one of the numbers is NaN. The search for pivots skips NaN, so a pivot may be
+/// zero in a column with NaN. Such a matrix is not singular; all results are NaN.
+fn has_nan<T: Real>(numbers: &[T]) -> bool {
+    numbers.iter().any(|number| number.widened().is_nan())
+}
+
 /// The factors of a matrix, and the memory in which they are computed.
 struct Lu<T> {
     n: usize,
     par: Par,
+    /// The scales of a badly scaled matrix; the factors are those of the scaled matrix.
+    scales: Option<Scales>,
     /// The factors in one matrix, column by column; the diagonal of `L` is 1 and not stored.
     factors: Vec<T>,
     permutation: Vec<usize>,
@@ -237,13 +261,24 @@ impl<T: Real> Lu<T> {
         ]);
         let buffer = buffer(function, scratch)?;
         let factors = zeros(function, n * n)?;
-        Ok(Lu { n, par, factors, permutation: vec![0; n], inverse_permutation: vec![0; n], buffer })
+        Ok(Lu { n, par, scales: None, factors, permutation: vec![0; n], inverse_permutation: vec![0; n], buffer })
     }
 
     /// Factorizes a matrix, and returns the number of exchanges of two rows.
     fn factorize(&mut self, a: MatRef<'_, T>) -> usize {
-        let mut factors = MatMut::from_column_major_slice_mut(&mut self.factors, self.n, self.n);
+        let n = self.n;
+        let mut factors = MatMut::from_column_major_slice_mut(&mut self.factors, n, n);
         factors.copy_from(a);
+        self.scales = Scales::of((n, n), &|visit| {
+            (0..n).for_each(|i| (0..n).for_each(|j| visit(i, j, a[(i, j)])));
+        });
+        if let Some(Scales { rows, columns }) = &self.scales {
+            for (j, column) in columns.iter().enumerate() {
+                for (i, row) in rows.iter().enumerate() {
+                    factors[(i, j)] = times_power(factors[(i, j)], row + column);
+                }
+            }
+        }
         let (info, _) = factor::lu_in_place(
             factors,
             &mut self.permutation,
@@ -268,24 +303,50 @@ impl<T: Real> Lu<T> {
         pivots.find(|pivot| *pivot == 0.0 || pivot.is_nan()) == Some(0.0)
     }
 
+    /// Fails if matrix `k` of the stack, which is factorized, is singular. Returns whether all
+    /// pivots are known; NaN may hide them.
+    fn has_pivots(&self, function: &'static str, stack: &Stack<T>, k: usize) -> Result<bool, Error> {
+        match self.has_zero_pivot() {
+            false => Ok(true),
+            true if has_nan(stack.numbers(k)) => Ok(false),
+            true => Err(Error::Singular { function, batch: stack.index(k) }),
+        }
+    }
+
     /// Replaces right sides by solutions. There are at most as many right sides as the memory was
     /// made for.
-    fn solve(&mut self, x: MatMut<'_, T>) {
+    fn solve(&mut self, mut x: MatMut<'_, T>) {
+        let shifts = self.scales.as_ref().map(|scales| scale_rows(x.as_mut(), &scales.rows));
+        self.solve_scaled(x.as_mut());
+        if let (Some(scales), Some(shifts)) = (&self.scales, shifts) {
+            unscale_rows(x, &scales.columns, &shifts);
+        }
+    }
+
+    /// Replaces right sides by solutions for the scaled matrix.
+    fn solve_scaled(&mut self, x: MatMut<'_, T>) {
         let lu = MatRef::from_column_major_slice(&self.factors, self.n, self.n);
         let order = PermRef::new_checked(&self.permutation, &self.inverse_permutation, self.n);
         triangles::solve_in_place(lu, lu, order, x, self.par, MemStack::new(&mut self.buffer));
     }
 
     /// Writes the inverse.
-    fn invert(&mut self, out: MatMut<'_, T>) {
-        let mut out = out;
+    fn invert(&mut self, mut out: MatMut<'_, T>) {
         if self.n <= SMALL {
             out.fill(T::rounded(0.0));
             (0..self.n).for_each(|i| out[(i, i)] = T::rounded(1.0));
-            return self.solve(out);
+            self.solve_scaled(out.as_mut());
+        } else {
+            let lu = MatRef::from_column_major_slice(&self.factors, self.n, self.n);
+            let order = PermRef::new_checked(&self.permutation, &self.inverse_permutation, self.n);
+            inverse::inverse(out.as_mut(), lu, lu, order, self.par, MemStack::new(&mut self.buffer));
         }
-        let lu = MatRef::from_column_major_slice(&self.factors, self.n, self.n);
-        let order = PermRef::new_checked(&self.permutation, &self.inverse_permutation, self.n);
-        inverse::inverse(out, lu, lu, order, self.par, MemStack::new(&mut self.buffer));
+        if let Some(Scales { rows, columns }) = &self.scales {
+            for (j, row) in rows.iter().enumerate() {
+                for (i, column) in columns.iter().enumerate() {
+                    out[(i, j)] = times_power(out[(i, j)], row + column);
+                }
+            }
+        }
     }
 }

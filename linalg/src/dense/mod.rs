@@ -20,7 +20,7 @@ pub(crate) mod stack;
 mod svd;
 mod tolerance;
 
-pub(crate) use batches::{buffer, zeros};
+pub(crate) use batches::{charged_buffer, zeros};
 pub use cholesky::{Triangle, cholesky};
 pub use eigen::{Eigh, eigh, eigvalsh};
 pub use least_squares::{Lstsq, lstsq, matrix_rank, pinv};

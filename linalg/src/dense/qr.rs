@@ -3,6 +3,7 @@
 use super::batches::{Batch, buffer, for_each_matrix, zeros};
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
+use crate::scaling::{Scales, times_power};
 use crate::{Context, Error};
 use faer::dyn_stack::MemStack;
 use faer::linalg::householder;
@@ -66,6 +67,16 @@ fn qr_of<T: Real>(context: &Context, a: &Tensor, mode: QrMode) -> Result<Qr, Err
             let mut coefficients = MatMut::from_column_major_slice_mut(coefficients, block, size);
             let mut q = MatMut::from_column_major_slice_mut(q, m, columns);
             factors.copy_from(stack.matrix(k));
+            // The factorization is accurate for any scales of the columns, but its squares may
+            // overflow.
+            let matrix = stack.matrix(k);
+            let scales = Scales::of_columns((m, n), &|visit| {
+                (0..m).for_each(|i| (0..n).for_each(|j| visit(i, j, matrix[(i, j)])));
+            });
+            let power = |j: usize| scales.as_ref().map_or(0, |scales| scales.columns[j]);
+            for j in (0..n).filter(|j| power(*j) != 0) {
+                (0..m).for_each(|i| factors[(i, j)] = times_power(factors[(i, j)], power(j)));
+            }
             q.fill(T::rounded(0.0));
             (0..columns).for_each(|i| q[(i, i)] = T::rounded(1.0));
             if size > 0 {
@@ -83,7 +94,7 @@ fn qr_of<T: Real>(context: &Context, a: &Tensor, mode: QrMode) -> Result<Qr, Err
             copy_rows(q.as_ref(), q_out);
             let mut r = MatMut::from_row_major_slice_mut(r_out, columns, n);
             for j in 0..n {
-                (0..columns.min(j + 1)).for_each(|i| r[(i, j)] = factors[(i, j)]);
+                (0..columns.min(j + 1)).for_each(|i| r[(i, j)] = times_power(factors[(i, j)], -power(j)));
             }
             Ok(())
         },

@@ -4,6 +4,7 @@ use super::batches::zeros;
 use super::stack::Stack;
 use crate::Error;
 use crate::real::Real;
+use crate::scaling::{exponent, times_power};
 use faer::MatRef;
 use std::borrow::Cow;
 
@@ -15,50 +16,70 @@ fn range<T: Real>() -> std::ops::RangeInclusive<f64> {
     smallest..=1.0 / smallest
 }
 
+/// The elements of a matrix that a function reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All elements.
+    Whole,
+    /// The elements on and below the diagonal.
+    Lower,
+}
+
 /// A matrix of finite numbers, multiplied by a power of two if its elements are very large or very
 /// small.
 pub(super) struct ScaledMatrix<'a, T: Real> {
+    stack: &'a Stack<T>,
+    k: usize,
     numbers: Cow<'a, [T]>,
-    rows: usize,
-    columns: usize,
-    /// The inverse of the factor, unless the factor is 1.
-    inverse: Option<T>,
+    /// The exponent of the power of two by which the scaled matrix must be multiplied.
+    pub(super) power: i32,
 }
 
 impl<'a, T: Real> ScaledMatrix<'a, T> {
-    /// Returns matrix `k` of a stack.
+    /// Returns matrix `k` of a stack. The other elements than those of the part may have any
+    /// values.
     ///
     /// # Errors
     /// When the matrix has infinities or NaN, or memory is exhausted.
-    pub(super) fn of(function: &'static str, stack: &'a Stack<T>, k: usize) -> Result<ScaledMatrix<'a, T>, Error> {
+    pub(super) fn of(
+        function: &'static str,
+        stack: &'a Stack<T>,
+        k: usize,
+        part: Part,
+    ) -> Result<ScaledMatrix<'a, T>, Error> {
         stack.check_finite(function, k)?;
-        let numbers = stack.numbers(k);
-        let (rows, columns) = (stack.rows, stack.columns);
-        let largest = numbers.iter().fold(0.0, |largest: f64, number| largest.max(number.widened().abs()));
+        let (numbers, columns) = (stack.numbers(k), stack.columns);
+        let is_read = |place: usize| part == Part::Whole || place % columns <= place / columns;
+        let read = || numbers.iter().enumerate().filter(|(place, _)| is_read(*place));
+        let largest = read().fold(0.0, |largest: f64, (_, number)| largest.max(number.widened().abs()));
         if largest == 0.0 || range::<T>().contains(&largest) {
-            return Ok(ScaledMatrix { numbers: Cow::Borrowed(numbers), rows, columns, inverse: None });
+            return Ok(ScaledMatrix { stack, k, numbers: Cow::Borrowed(numbers), power: 0 });
         }
-        // The bound keeps the factor and its inverse normal numbers.
-        let bound = -T::MIN_POSITIVE.log2() - 2.0;
-        let exponent = largest.log2().floor().clamp(-bound, bound) as i32;
-        let factor = 2f64.powi(-exponent);
+        let power = exponent(T::rounded(largest)).unwrap_or(0);
         let mut scaled = zeros::<T>(function, numbers.len())?;
-        for (scaled, number) in scaled.iter_mut().zip(numbers) {
-            *scaled = T::rounded(number.widened() * factor);
-        }
-        let inverse = Some(T::rounded(2f64.powi(exponent)));
-        Ok(ScaledMatrix { numbers: Cow::Owned(scaled), rows, columns, inverse })
+        read().for_each(|(place, number)| scaled[place] = times_power(*number, -power));
+        Ok(ScaledMatrix { stack, k, numbers: Cow::Owned(scaled), power })
     }
 
     /// Returns the scaled matrix.
     pub(super) fn matrix(&self) -> MatRef<'_, T> {
-        MatRef::from_row_major_slice(&self.numbers, self.rows, self.columns)
+        MatRef::from_row_major_slice(&self.numbers, self.stack.rows, self.stack.columns)
+    }
+
+    /// Returns the index of the matrix in the stack.
+    pub(super) fn index(&self) -> Vec<u64> {
+        self.stack.index(self.k)
     }
 
     /// Turns singular values or eigenvalues of the scaled matrix into those of the matrix itself.
     pub(super) fn unscale(&self, values: &mut [T]) {
-        if let Some(inverse) = self.inverse {
-            values.iter_mut().for_each(|value| *value *= inverse);
-        }
+        multiply(values, self.power);
+    }
+}
+
+/// Multiplies numbers by two to a power.
+pub(super) fn multiply<T: Real>(values: &mut [T], power: i32) {
+    if power != 0 {
+        values.iter_mut().for_each(|value| *value = times_power(*value, power));
     }
 }

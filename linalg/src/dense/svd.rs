@@ -1,7 +1,7 @@
 //! The singular value decomposition.
 
 use super::batches::{Batch, buffer, for_each_matrix, zeros};
-use super::scale::ScaledMatrix;
+use super::scale::{Part, ScaledMatrix};
 use super::stack::{Stack, copy_rows, tensor_of};
 use crate::real::{Real, common_prim, with_real};
 use crate::{Context, Error};
@@ -65,7 +65,9 @@ fn svd_of<T: Real>(context: &Context, a: &Tensor, mode: SvdMode) -> Result<Svd, 
             let mut u = MatMut::from_column_major_slice_mut(workspace, m, left);
             // The rows of `Vh` are the columns of `V`.
             let v = MatMut::from_column_major_slice_mut(vh, n, right);
-            memory.decompose(&stack, k, s, Some((u.as_mut(), v)))?;
+            let a = ScaledMatrix::of(FUNCTION, &stack, k, Part::Whole)?;
+            memory.decompose(&a, s, Some((u.as_mut(), v)))?;
+            a.unscale(s);
             copy_rows(u.as_ref(), u_out);
             Ok(())
         },
@@ -81,7 +83,7 @@ fn svd_of<T: Real>(context: &Context, a: &Tensor, mode: SvdMode) -> Result<Svd, 
 pub fn svdvals(context: &Context, a: &Tensor) -> Result<Tensor, Error> {
     let prim = common_prim("svdvals", &[a])?;
     with_real!(prim, T => {
-        let SingularValues { batch, size, values, .. } = singular_values::<T>(context, "svdvals", a)?;
+        let SingularValues { batch, size, values, .. } = singular_values::<T>(context, "svdvals", a, Unit::One)?;
         tensor_of(context, &batch, &[size], values)
     })
 }
@@ -97,11 +99,20 @@ pub(super) struct SingularValues<T> {
     pub(super) values: Vec<T>,
 }
 
+/// The number that singular values are multiples of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    One,
+    /// A power of two for each matrix, so that singular values do not overflow.
+    PowerOfTwo,
+}
+
 /// Computes the singular values of each matrix in descending order.
 pub(super) fn singular_values<T: Real>(
     context: &Context,
     function: &'static str,
     a: &Tensor,
+    unit: Unit,
 ) -> Result<SingularValues<T>, Error> {
     let stack = Stack::<T>::of(context, function, a)?;
     let (m, n) = (stack.rows, stack.columns);
@@ -112,7 +123,14 @@ pub(super) fn singular_values<T: Real>(
         context,
         &batch,
         |par| SvdMemory::new::<T>(function, (m, n), ComputeSvdVectors::No, par),
-        |memory, k, [s]| memory.decompose(&stack, k, s, None),
+        |memory, k, [s]| {
+            let a = ScaledMatrix::of(function, &stack, k, Part::Whole)?;
+            memory.decompose(&a, s, None)?;
+            if unit == Unit::One {
+                a.unscale(s);
+            }
+            Ok(())
+        },
     )?;
     Ok(SingularValues { batch: stack.batch, size, larger: m.max(n), values })
 }
@@ -135,16 +153,13 @@ impl SvdMemory {
         Ok(SvdMemory { function, par, buffer: buffer(function, scratch)? })
     }
 
-    /// Decomposes matrix `k` of a stack. Writes the singular values, and `U` and `V` if they are
-    /// given.
+    /// Decomposes a scaled matrix. Writes its singular values, and `U` and `V` if they are given.
     pub(super) fn decompose<T: Real>(
         &mut self,
-        stack: &Stack<T>,
-        k: usize,
+        a: &ScaledMatrix<'_, T>,
         s: &mut [T],
         vectors: Option<(MatMut<'_, T>, MatMut<'_, T>)>,
     ) -> Result<(), Error> {
-        let scaled = ScaledMatrix::of(self.function, stack, k)?;
         let (mut u, mut v) = vectors.unzip();
         if s.is_empty() {
             // The singular vectors of matrices without elements are those of the identity.
@@ -154,9 +169,7 @@ impl SvdMemory {
             return Ok(());
         }
         let memory = MemStack::new(&mut self.buffer);
-        decompose(scaled.matrix(), DiagMut::from_slice_mut(s), u, v, self.par, memory, Default::default())
-            .map_err(|_| Error::NotConverged { function: self.function, batch: stack.index(k) })?;
-        scaled.unscale(s);
-        Ok(())
+        decompose(a.matrix(), DiagMut::from_slice_mut(s), u, v, self.par, memory, Default::default())
+            .map_err(|_| Error::NotConverged { function: self.function, batch: a.index() })
     }
 }

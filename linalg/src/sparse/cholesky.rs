@@ -4,7 +4,7 @@ use super::compressed::{Compressed, Compression, Pattern};
 use super::right_sides::RightSides;
 use super::typed::{Typed, each, either, typed};
 use crate::context::Reservation;
-use crate::dense::{buffer, zeros};
+use crate::dense::{charged_buffer, zeros};
 use crate::real::{Real, common_prim};
 use crate::{Context, Error};
 use faer::dyn_stack::{MemStack, StackReq};
@@ -142,7 +142,7 @@ impl<T: Real> Factors<T> {
                 SymmetricKind::Cholesky => symbolic.factorize_numeric_llt_scratch::<T>(par, Default::default()),
                 SymmetricKind::Ldlt => symbolic.factorize_numeric_ldlt_scratch::<T>(par, Default::default()),
             };
-            let mut buffer = buffer(function, scratch)?;
+            let (_charge, mut buffer) = charged_buffer(context, function, scratch)?;
             let memory = MemStack::new(&mut buffer);
             let (columns, regular) = (matrix.columns(), Default::default());
             match kind {
@@ -176,12 +176,12 @@ impl<T: Real> Factors<T> {
         let n = self.analysis.pattern.major;
         let mut sides = RightSides::<T>::of(context, FUNCTION, b, (n, n))?;
         let operations = 4.0 * (self.values.len() as f64) * (sides.columns() as f64);
-        context.run(operations, |par| self.apply(FUNCTION, sides.as_mut(), par))?;
+        context.run(operations, |par| self.apply(context, sides.as_mut(), par))?;
         sides.into_tensor(context, n)
     }
 
     /// Replaces right sides by solutions.
-    fn apply(&self, function: &'static str, x: MatMut<'_, T>, par: Par) -> Result<(), Error> {
+    fn apply(&self, context: &Context, x: MatMut<'_, T>, par: Par) -> Result<(), Error> {
         let (symbolic, values) = (&self.analysis.symbolic, &self.values[..]);
         let (n, columns) = (x.nrows(), x.ncols());
         if n == 0 || columns == 0 {
@@ -191,7 +191,7 @@ impl<T: Real> Factors<T> {
             permute_rows_in_place_scratch::<u64, T>(n, columns),
             symbolic.solve_in_place_scratch::<T>(columns, par),
         );
-        let mut buffer = buffer(function, scratch)?;
+        let (_charge, mut buffer) = charged_buffer(context, "solve", scratch)?;
         let mut x = x;
         if let Some(order) = symbolic.perm() {
             permute_rows_in_place(x.as_mut(), order, MemStack::new(&mut buffer));

@@ -1,6 +1,9 @@
 //! Sparse matrices in compressed columns, from tensors of any format.
 
+use crate::context::Reservation;
+use crate::dense::zeros;
 use crate::real::{Real, cast_array};
+use crate::scaling::{Scales, times_power};
 use crate::{Context, Error};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use redpoll_logic::{Format, Prim, Scalar, TensorType};
@@ -33,6 +36,8 @@ pub(super) struct Pattern {
 pub(super) struct Compressed<T> {
     pub(super) pattern: Pattern,
     values: Array,
+    /// The charge for copied values.
+    _charge: Option<Reservation>,
     _number: std::marker::PhantomData<T>,
 }
 
@@ -85,9 +90,12 @@ impl<T: Real> Compressed<T> {
         };
         let (major, minor) = if compression == Compression::Rows { (rows, columns) } else { (columns, rows) };
         let (ptr, idx, values) = from_zero(&level[0], &level[1], values);
+        let is_shared = values.prim() == T::PRIM;
+        let charge = if is_shared { None } else { Some(context.reserve::<T>(values.len())?) };
         let matrix = Compressed {
             pattern: Pattern { compression, major, minor, ptr, idx },
             values: cast_array::<T>(&values),
+            _charge: charge,
             _number: Default::default(),
         };
         match matrix.values().iter().all(|value: &T| value.is_number()) {
@@ -101,9 +109,41 @@ impl<T: Real> Compressed<T> {
         SparseColMatRef::new(self.pattern.columns(), self.values())
     }
 
-    /// Returns the largest absolute value.
-    pub(super) fn largest(&self) -> f64 {
-        self.values().iter().fold(0.0, |largest, value| value.widened().abs().max(largest))
+    /// Calls a function with the row, the column and the value of each entry of the `minor x major`
+    /// matrix.
+    pub(super) fn each_entry(&self, visit: &mut dyn FnMut(usize, usize, T)) {
+        let (ptr, idx, values) = (indices(&self.pattern.ptr), indices(&self.pattern.idx), self.values());
+        for (column, range) in ptr.windows(2).enumerate() {
+            for p in range[0] as usize..range[1] as usize {
+                visit(idx[p] as usize, column, values[p]);
+            }
+        }
+    }
+
+    /// Returns the `minor x major` matrix with scaled rows and columns.
+    ///
+    /// # Errors
+    /// When memory is exhausted.
+    pub(super) fn scaled(
+        &self,
+        context: &Context,
+        function: &'static str,
+        scales: &Scales,
+    ) -> Result<Compressed<T>, Error> {
+        let charge = context.reserve::<T>(self.pattern.entries())?;
+        let mut values = zeros::<T>(function, self.pattern.entries())?;
+        let mut rest = values.iter_mut();
+        self.each_entry(&mut |row, column, value| {
+            if let Some(scaled) = rest.next() {
+                *scaled = times_power(value, scales.rows[row] + scales.columns[column]);
+            }
+        });
+        Ok(Compressed {
+            pattern: self.pattern.clone(),
+            values: Array::from_vec(values),
+            _charge: Some(charge),
+            _number: Default::default(),
+        })
     }
 
     fn values(&self) -> &[T] {

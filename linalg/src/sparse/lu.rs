@@ -3,8 +3,9 @@
 use super::compressed::{Compressed, Compression, Pattern};
 use super::right_sides::RightSides;
 use super::typed::{Typed, each, either, typed};
-use crate::dense::buffer;
+use crate::dense::charged_buffer;
 use crate::real::{Real, common_prim};
+use crate::scaling::{Scales, scale_rows, unscale_rows};
 use crate::{Context, Error};
 use faer::dyn_stack::MemStack;
 use faer::sparse::linalg::lu::{LuRef, NumericLu, SymbolicLu, factorize_symbolic_lu};
@@ -22,6 +23,8 @@ pub struct SparseLu(Typed<Arc<Lu<f32>>, Arc<Lu<f64>>>);
 struct Lu<T> {
     analysis: Arc<Analysis>,
     numeric: NumericLu<u64, T>,
+    /// The scales of a badly scaled matrix; the factors are those of the scaled matrix.
+    scales: Option<Scales>,
 }
 
 /// The pattern of a matrix and its ordering.
@@ -38,7 +41,8 @@ enum Side {
 }
 
 impl SparseLu {
-    /// Factorizes a matrix with partial pivoting, after an ordering of the columns by COLAMD.
+    /// Factorizes a matrix with partial pivoting, after an ordering of the columns by COLAMD. The
+    /// rows and columns of badly scaled matrices are first multiplied by powers of two.
     ///
     /// # Errors
     /// When the tensor is no square matrix of finite numbers with fill value 0, the matrix is
@@ -92,11 +96,15 @@ impl<T: Real> Lu<T> {
     ) -> Result<Lu<T>, Error> {
         let symbolic = &analysis.symbolic;
         let mut numeric = NumericLu::new();
+        let Pattern { minor: rows, major: columns, .. } = matrix.pattern;
+        let scales = Scales::of::<T>((rows, columns), &|visit| matrix.each_entry(visit));
+        let scaled = scales.as_ref().map(|scales| matrix.scaled(context, function, scales)).transpose()?;
+        let matrix = scaled.as_ref().unwrap_or(matrix);
         // The number of operations is not known before the pivots are; this is a guess.
         let operations = 1e3 * matrix.pattern.entries() as f64;
         context.run(operations, |par| {
             let scratch = symbolic.factorize_numeric_lu_scratch::<T>(par, Default::default());
-            let mut buffer = buffer(function, scratch)?;
+            let (_charge, mut buffer) = charged_buffer(context, function, scratch)?;
             let memory = MemStack::new(&mut buffer);
             let factors =
                 symbolic.factorize_numeric_lu(&mut numeric, matrix.columns(), par, memory, Default::default());
@@ -107,9 +115,9 @@ impl<T: Real> Lu<T> {
                 Err(LuError::Generic(_)) => Err(Error::TooLarge { function }),
             }
         })?;
-        let lu = Lu { analysis, numeric };
-        super::check_pivots(function, lu.analysis.pattern.major, matrix, |x| {
-            lu.apply(function, x, Side::Plain, Par::Seq)
+        let lu = Lu { analysis, numeric, scales };
+        super::check_pivots(function, (rows, columns), |x| {
+            lu.apply_factors(context, function, x, (Side::Plain, Par::Seq))
         })?;
         Ok(lu)
     }
@@ -128,18 +136,43 @@ impl<T: Real> Lu<T> {
             (Compression::Rows, Side::Transposed) => Side::Plain,
         };
         let operations = 100.0 * (n as f64) * (sides.columns() as f64);
-        context.run(operations, |par| self.apply(function, sides.as_mut(), side, par))?;
+        context.run(operations, |par| self.apply(context, function, sides.as_mut(), (side, par)))?;
         sides.into_tensor(context, n)
     }
 
+    /// Replaces right sides by solutions for the matrix that `scales` belong to.
+    fn apply(
+        &self,
+        context: &Context,
+        function: &'static str,
+        mut x: MatMut<'_, T>,
+        (side, par): (Side, Par),
+    ) -> Result<(), Error> {
+        let Some(Scales { rows, columns }) = &self.scales else {
+            return self.apply_factors(context, function, x, (side, par));
+        };
+        let (before, after) = if side == Side::Plain { (rows, columns) } else { (columns, rows) };
+        let shifts = scale_rows(x.as_mut(), before);
+        self.apply_factors(context, function, x.as_mut(), (side, par))?;
+        unscale_rows(x, after, &shifts);
+        Ok(())
+    }
+
     /// Replaces right sides by the solutions for the factorized matrix.
-    fn apply(&self, function: &'static str, x: MatMut<'_, T>, side: Side, par: Par) -> Result<(), Error> {
+    fn apply_factors(
+        &self,
+        context: &Context,
+        function: &'static str,
+        x: MatMut<'_, T>,
+        (side, par): (Side, Par),
+    ) -> Result<(), Error> {
         let symbolic = &self.analysis.symbolic;
         if x.nrows() == 0 || x.ncols() == 0 {
             return Ok(());
         }
         let lu = LuRef::new_unchecked(symbolic, &self.numeric);
-        let mut buffer = buffer(function, symbolic.solve_in_place_scratch::<T>(x.ncols(), par))?;
+        let scratch = symbolic.solve_in_place_scratch::<T>(x.ncols(), par);
+        let (_charge, mut buffer) = charged_buffer(context, function, scratch)?;
         let memory = MemStack::new(&mut buffer);
         match side {
             Side::Plain => lu.solve_in_place_with_conj(Conj::No, x, par, memory),

@@ -3,9 +3,12 @@
 use super::compressed::{Compressed, Compression, Pattern};
 use super::right_sides::RightSides;
 use super::typed::{Typed, each, either, typed};
+use crate::context::Reservation;
 use crate::real::{Real, common_prim};
+use crate::scaling::{Scales, scale_rows, unscale_rows};
 use crate::{Context, Error};
 use faer::linalg::solvers::SolveLstsqCore;
+use faer::sparse::linalg::qr::factorize_symbolic_qr;
 use faer::sparse::linalg::solvers::{Qr as Factors, SymbolicQr};
 use faer::{Conj, MatMut};
 use redpoll_storage::Tensor;
@@ -21,12 +24,41 @@ pub struct SparseQr(Typed<Arc<Qr<f32>>, Arc<Qr<f64>>>);
 struct Qr<T> {
     analysis: Arc<Analysis>,
     factors: Factors<u64, T>,
+    /// The scales of the columns of a badly scaled matrix; the factors are those of the scaled
+    /// matrix.
+    scales: Option<Scales>,
+    _charge: Reservation,
 }
 
 /// The pattern of a matrix and its ordering.
 struct Analysis {
     pattern: Pattern,
     symbolic: SymbolicQr<u64>,
+    /// The number of bytes of the factors.
+    factor_bytes: usize,
+    /// The number of bytes of the workspace of the factorization.
+    workspace_bytes: usize,
+}
+
+impl Analysis {
+    /// Orders the columns of a matrix with numbers of type `T`.
+    ///
+    /// # Errors
+    /// When memory is exhausted.
+    fn of<T: Real>(function: &'static str, pattern: &Pattern) -> Result<Analysis, Error> {
+        let too_large = |_| Error::TooLarge { function };
+        let symbolic = SymbolicQr::try_new(pattern.columns()).map_err(too_large)?;
+        // `SymbolicQr` does not give its sizes, so the same analysis of the low-level interface
+        // measures them.
+        let sizes = factorize_symbolic_qr(pattern.columns(), Default::default()).map_err(too_large)?;
+        let (values, indices) = (sizes.len_val(), sizes.len_idx());
+        let factor_bytes = (values * size_of::<T>()).saturating_add(indices * size_of::<u64>());
+        let workspace_bytes = Context::run_on_one_thread(|| {
+            let par = faer::get_global_parallelism();
+            sizes.factorize_numeric_qr_scratch::<T>(par, Default::default()).size_bytes()
+        });
+        Ok(Analysis { pattern: pattern.clone(), symbolic, factor_bytes, workspace_bytes })
+    }
 }
 
 impl SparseQr {
@@ -44,10 +76,8 @@ impl SparseQr {
                 let expected = "a matrix with at least as many rows as columns";
                 return Err(Error::Shape { function: FUNCTION, expected, shape: a.ty().shape.clone() });
             }
-            let symbolic = SymbolicQr::try_new(matrix.pattern.columns());
-            let symbolic = symbolic.map_err(|_| Error::TooLarge { function: FUNCTION })?;
-            let analysis = Arc::new(Analysis { pattern: matrix.pattern.clone(), symbolic });
-            Arc::new(Qr::<T>::factorize(FUNCTION, analysis, &matrix)?)
+            let analysis = Arc::new(Analysis::of::<T>(FUNCTION, &matrix.pattern)?);
+            Arc::new(Qr::<T>::factorize(context, FUNCTION, analysis, &matrix)?)
         })))
     }
 
@@ -61,7 +91,7 @@ impl SparseQr {
         common_prim(FUNCTION, &[a])?;
         Ok(SparseQr(each!(&self.0, qr => {
             let matrix = super::same_pattern(context, FUNCTION, a, &qr.analysis.pattern)?;
-            Arc::new(Qr::factorize(FUNCTION, qr.analysis.clone(), &matrix)?)
+            Arc::new(Qr::factorize(context, FUNCTION, qr.analysis.clone(), &matrix)?)
         })))
     }
 
@@ -76,12 +106,27 @@ impl SparseQr {
 }
 
 impl<T: Real> Qr<T> {
-    fn factorize(function: &'static str, analysis: Arc<Analysis>, matrix: &Compressed<T>) -> Result<Qr<T>, Error> {
+    fn factorize(
+        context: &Context,
+        function: &'static str,
+        analysis: Arc<Analysis>,
+        matrix: &Compressed<T>,
+    ) -> Result<Qr<T>, Error> {
+        let Pattern { minor: rows, major: columns, .. } = matrix.pattern;
+        // The factorization is accurate for any scales of the columns, but its squares may
+        // overflow.
+        let scales = Scales::of_columns::<T>((rows, columns), &|visit| matrix.each_entry(visit));
+        let scaled = scales.as_ref().map(|scales| matrix.scaled(context, function, scales)).transpose()?;
+        let matrix = scaled.as_ref().unwrap_or(matrix);
+        let charge = context.reserve::<u8>(analysis.factor_bytes)?;
+        let workspace = context.reserve::<u8>(analysis.workspace_bytes)?;
         let symbolic = analysis.symbolic.clone();
         let factors = Context::run_on_one_thread(|| Factors::try_new_with_symbolic(symbolic, matrix.columns()));
-        let qr = Qr { factors: factors.map_err(|_| Error::TooLarge { function })?, analysis };
-        super::check_pivots(function, qr.analysis.pattern.minor, matrix, |x| {
-            Context::run_on_one_thread(|| qr.apply(x));
+        drop(workspace);
+        let factors = factors.map_err(|_| Error::TooLarge { function })?;
+        let qr = Qr { analysis, factors, scales, _charge: charge };
+        super::check_pivots(function, (rows, columns), |x| {
+            Context::run_on_one_thread(|| qr.apply_factors(x));
             Ok(())
         })?;
         Ok(qr)
@@ -90,12 +135,22 @@ impl<T: Real> Qr<T> {
     fn solve(&self, context: &Context, b: &Tensor) -> Result<Tensor, Error> {
         let Pattern { minor: rows, major: columns, .. } = self.analysis.pattern;
         let mut sides = RightSides::<T>::of(context, "solve", b, (rows, columns))?;
+        // faer copies the right sides.
+        let _workspace = context.reserve::<T>(rows.saturating_mul(sides.columns()))?;
         Context::run_on_one_thread(|| self.apply(sides.as_mut()));
         sides.into_tensor(context, columns)
     }
 
     /// Replaces the first rows of right sides by solutions.
-    fn apply(&self, x: MatMut<'_, T>) {
+    fn apply(&self, mut x: MatMut<'_, T>) {
+        let Some(scales) = &self.scales else { return self.apply_factors(x) };
+        let shifts = scale_rows(x.as_mut(), &scales.rows);
+        self.apply_factors(x.as_mut());
+        unscale_rows(x, &scales.columns, &shifts);
+    }
+
+    /// Replaces the first rows of right sides by solutions for the factorized matrix.
+    fn apply_factors(&self, x: MatMut<'_, T>) {
         if self.analysis.pattern.major > 0 && x.ncols() > 0 {
             self.factors.solve_lstsq_in_place_with_conj(Conj::No, x);
         }

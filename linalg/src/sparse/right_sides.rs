@@ -49,8 +49,8 @@ impl<T: Real> RightSides<T> {
         };
         let columns = usize::try_from(columns).map_err(|_| Error::TooLarge { function })?;
         let size = rows.checked_mul(columns).ok_or(Error::TooLarge { function })?;
-        // The copy, and the workspace of faer.
-        let charge = context.reserve::<T>(size.saturating_mul(3))?;
+        // The copies before and after the solution; faer's workspace is charged apart.
+        let charge = context.reserve::<T>(size.saturating_mul(2))?;
         let dense = convert_within(b, &Format::dense(shape.len()), &context.memory)?;
         dense.fetch()?;
         let mut values = zeros(function, size)?;

@@ -80,6 +80,9 @@ fn infinities_and_nan_neither_panic_nor_hang() {
     let hidden = tensor(&[2, 2], &[0.0, 1.0, f64::NAN, 1.0]);
     assert!(values(&det(&context(), &hidden).unwrap())[0].is_nan());
     assert!(values(&slogdet(&context(), &hidden).unwrap().sign)[0].is_nan());
+    let x = solve(&context(), &hidden, &tensor(&[2], &[1.0, 1.0])).unwrap();
+    assert!(values(&x).iter().all(|x| x.is_nan()));
+    assert!(values(&inv(&context(), &hidden).unwrap()).iter().all(|x| x.is_nan()));
 }
 
 #[test]

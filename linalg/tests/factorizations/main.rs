@@ -5,5 +5,6 @@
 mod dense;
 mod dense_errors;
 mod matrix;
+mod scaling;
 mod sparse;
 mod threads;

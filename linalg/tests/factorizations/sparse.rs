@@ -294,3 +294,64 @@ fn empty_matrices_have_empty_solutions() {
     let lu = SparseLu::new(&context(), &Matrix::identity(3).tensor()).unwrap();
     assert_eq!(lu.solve(&context(), &tensor(&[3, 0], &[])).unwrap().ty().shape, [3, 0]);
 }
+
+/// Workspaces and factors count against the memory limit. After a call, only the factors and the
+/// results still count, and the factors of LU count nothing.
+#[test]
+fn the_memory_limit_is_kept() {
+    let a = laplacian(&[20, 20]);
+    let (n, a) = (a.rows as u64, stored(&a.tensor(), &Format::csr()));
+    let b = tensor(&[n], &vec![1.0; n as usize]);
+    type Factorize = fn(&Context, &Tensor, &Tensor) -> Result<(usize, Tensor), Error>;
+    fn used<T>(context: &Context, factors: T) -> usize {
+        let used = context.memory.used();
+        drop(factors);
+        used - context.memory.used()
+    }
+    let factorizations: [(&str, Factorize, usize); 3] = [
+        (
+            "lu",
+            |context, a, b| {
+                let factors = SparseLu::new(context, a)?;
+                let x = factors.solve(context, b)?;
+                Ok((used(context, factors), x))
+            },
+            0,
+        ),
+        (
+            "qr",
+            |context, a, b| {
+                let factors = SparseQr::new(context, a)?;
+                let x = factors.solve(context, b)?;
+                Ok((used(context, factors), x))
+            },
+            400 * 8 * 8,
+        ),
+        (
+            "cholesky",
+            |context, a, b| {
+                let factors = SparseCholesky::new(context, a, SymmetricKind::Cholesky)?;
+                let x = factors.solve(context, b)?;
+                Ok((used(context, factors), x))
+            },
+            400 * 8 * 5,
+        ),
+    ];
+    for (name, factorize, least) in factorizations {
+        let memory = std::sync::Arc::new(redpoll_storage::MemoryBudget::new(1 << 24));
+        let limited = |memory| Context { memory, ..context() };
+        let (factors, x) = factorize(&limited(memory.clone()), &a, &b).unwrap();
+        assert!(factors >= least, "{name}: {factors}");
+        assert_eq!(memory.used(), 400 * 8, "{name}");
+        drop(x);
+        assert_eq!(memory.used(), 0, "{name}");
+        let peak = memory.peak();
+        assert!(peak > factors + 400 * 8, "{name}: {peak}");
+        for limit in [400 * 8, peak - 8] {
+            let memory = std::sync::Arc::new(redpoll_storage::MemoryBudget::new(limit));
+            let error = factorize(&limited(memory.clone()), &a, &b).err();
+            assert!(matches!(error, Some(Error::Storage(redpoll_storage::Error::Stopped(_)))), "{name}: {error:?}");
+            assert_eq!(memory.used(), 0, "{name}");
+        }
+    }
+}

@@ -79,7 +79,7 @@ fn pairs<'py, const N: usize>(
         let v0 = v0.map(|v0| v0.inner.cancelled_by(cancel));
         let shift = shift.map(|(sigma, inverse)| (sigma, inverse.map(|m| m.bind(&run_owner, cancel, &run_failure))));
         let shift = shift.as_ref().map(|(sigma, inverse)| Shift { sigma: *sigma, inverse: inverse.as_deref() });
-        let options = EigenOptions { which: *which, tol, max_restarts, subspace, v0: v0.as_ref(), shift };
+        let options = EigenOptions { which: *which, tol, max_restarts, subspace, v0: v0.as_ref(), shift, b: None };
         solve(&*a, k, &options)
     })?;
     let arrays = tensors.into_iter().map(|tensor| array_of(py, &owner, tensor)).collect::<PyResult<Vec<_>>>()?;

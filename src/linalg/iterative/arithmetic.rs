@@ -153,6 +153,43 @@ impl Sweeper {
         Orthogonalized { coefficients, before, after }
     }
 
+    /// Makes `w` orthogonal to the vectors of a basis like [`Sweeper::orthogonalize`], but in the
+    /// inner product of a matrix `B`: `images` are the products of the basis with `B`, and `image`
+    /// is that of `w`, which changes with `w`. All values are finite.
+    pub(super) fn orthogonalize_in(
+        &self,
+        (basis, images): (&[Vec<f64>], &[Vec<f64>]),
+        (w, image): (&mut [f64], &mut [f64]),
+        tolerance: f64,
+    ) -> Orthogonalized {
+        let (len, count) = (w.len(), basis.len());
+        let mut coefficients = vec![0.0; count];
+        let (mut before, mut after) = (0.0, 0.0);
+        for pass in 0..=MAX_PASSES {
+            let mut components = vec![0.0; count + 1];
+            let (vector, dual) = (&*w, &*image);
+            self.sweep_into(len, [], &mut components, |at, [], sums| {
+                sums.iter_mut().zip(images).for_each(|(sum, v)| *sum += dot(at.of(v), at.of(vector)));
+                sums[count] += dot(at.of(vector), at.of(dual));
+            });
+            // Rounding may make the square of a vector negative that is in the span of the basis.
+            after = components[count].max(0.0).sqrt();
+            before = if pass == 0 { after } else { before };
+            let largest = dot(&components[..count], &components[..count]).sqrt();
+            let is_done = largest <= tolerance * after || after <= f64::EPSILON * before;
+            if is_done || pass == MAX_PASSES {
+                break;
+            }
+            let [] = self.sweep(len, [&mut *w, &mut *image], |at, [w, image]| {
+                subtract(&components[..count], basis, at, w);
+                subtract(&components[..count], images, at, image);
+                []
+            });
+            coefficients.iter_mut().zip(&components).for_each(|(total, component)| *total += component);
+        }
+        Orthogonalized { coefficients, before, after }
+    }
+
     /// Replaces the first vectors of a basis by linear combinations of all its vectors: vector `k`
     /// by the sum, over all `j`, of vector `j` times `combinations[k][j]`.
     pub(super) fn combine(&self, basis: &mut [Vec<f64>], combinations: &[Vec<f64>]) {

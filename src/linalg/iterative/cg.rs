@@ -3,7 +3,7 @@
 use super::arithmetic::{axpy, dot, xpay};
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
-use super::system::System;
+use super::system::{Method, System};
 use crate::array::Array;
 use crate::error::Error;
 
@@ -29,7 +29,7 @@ use crate::error::Error;
 /// product cannot be computed. A matrix that is not positive definite is no error, but ends the
 /// iteration with [`Termination::Indefinite`].
 pub fn cg(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> Result<Solution, Error> {
-    let mut system = System::new("cg", (a, b), options)?;
+    let mut system = System::new(Method { name: "cg", vectors: 2, iterations_per_row: 10 }, (a, b), options)?;
     let (n, sweeper) = (system.len(), system.sweeper.clone());
     let mut p = vec![0.0; n];
     let mut last_rho = 0.0;

@@ -4,11 +4,11 @@ use super::arithmetic::Sweeper;
 use super::error::SolverError;
 use super::lanczos::{Lanczos, Random, RitzPairs, Which};
 use super::operator::{FunctionOperator, LinearOperator, Orientation, as_real};
-use super::product::{Product, tensor_of, vector_type};
-use super::system::{array_of, check_tolerance, finite, product_of, square, vector_of};
+use super::product::Product;
+use super::system::{array_of, charge, charged_tensor, check_tolerance, finite, product_of, square, vector_of};
 use crate::array::Array;
 use crate::error::Error;
-use crate::linalg::sparse_lu;
+use crate::linalg::{sparse_cholesky, sparse_lu};
 use crate::session::Session;
 use redpoll_logic::Prim;
 
@@ -29,15 +29,28 @@ pub struct EigenOptions<'a> {
     pub v0: Option<&'a Array>,
     /// A shift; the eigenvalues nearest to it converge fast. Only for [`eigsh`].
     pub shift: Option<Shift<'a>>,
+    /// The matrix `B` of the problem `A x = lambda B x`; the identity by default. Only for
+    /// [`eigsh`].
+    pub b: Option<InnerProduct<'a>>,
+}
+
+/// A symmetric positive definite matrix `B`. The eigenvectors of the problem `A x = lambda B x` are
+/// orthonormal in the inner product of `B`.
+pub struct InnerProduct<'a> {
+    /// The matrix.
+    pub matrix: &'a dyn LinearOperator,
+    /// The inverse of the matrix. If it is `None`, [`sparse_cholesky`] factorizes the matrix. With
+    /// a shift, the inverse is not used.
+    pub inverse: Option<&'a dyn LinearOperator>,
 }
 
 /// A shift `sigma`. [`EigenOptions::which`] then selects from the eigenvalues
-/// `1 / (lambda - sigma)` of the inverse of `A - sigma I`: the largest magnitudes belong to the
+/// `1 / (lambda - sigma)` of the inverse of `A - sigma B`: the largest magnitudes belong to the
 /// eigenvalues `lambda` nearest to the shift.
 pub struct Shift<'a> {
     /// The shift.
     pub sigma: f64,
-    /// The inverse of `A - sigma I`. If it is `None`, [`sparse_lu`] factorizes the shifted matrix.
+    /// The inverse of `A - sigma B`. If it is `None`, [`sparse_lu`] factorizes the shifted matrix.
     pub inverse: Option<&'a dyn LinearOperator>,
 }
 
@@ -50,6 +63,7 @@ impl Default for EigenOptions<'_> {
             subspace: None,
             v0: None,
             shift: None,
+            b: None,
         }
     }
 }
@@ -59,7 +73,7 @@ impl Default for EigenOptions<'_> {
 pub struct Eigenpairs {
     /// The eigenvalues, ascending.
     pub values: Array,
-    /// The eigenvectors of norm 1, one for each column.
+    /// The eigenvectors, one for each column, orthonormal in the inner product of `B`.
     pub vectors: Array,
     /// The number of products with the operator, or with the inverse of the shifted operator.
     pub products: u64,
@@ -67,9 +81,9 @@ pub struct Eigenpairs {
     pub restarts: u64,
 }
 
-/// Computes `k` eigenvalues and eigenvectors of a symmetric operator by the thick-restart Lanczos
-/// method (Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
-/// 2000).
+/// Computes `k` eigenvalues and eigenvectors of a symmetric operator, or of the problem
+/// `A x = lambda B x`, by the thick-restart Lanczos method (Wu and Simon, "Thick-Restart Lanczos
+/// Method for Large Symmetric Eigenvalue Problems", 2000).
 ///
 /// Eigenvalues far from the others converge fast. Eigenvalues close to many others, such as the
 /// smallest ones of a Laplacian, need a shift: `Some(Shift { sigma: 0.0, inverse: None })`. As in
@@ -93,27 +107,38 @@ pub struct Eigenpairs {
 pub fn eigsh(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Result<Eigenpairs, Error> {
     let n = square(NAME, a)?;
     let session = a.session();
-    let factorized;
-    let mut product = match &options.shift {
-        None => product_of(a, Orientation::Plain)?,
-        Some(Shift { sigma, inverse: Some(inverse) }) => {
-            finite(NAME, "the shift", *sigma)?;
-            if inverse.size()? != (n, n) {
-                let (rows, columns) = inverse.size()?;
-                let expected = format!("an inverse of shape [{n}, {n}]");
-                return Err(SolverError::Shape { function: NAME, expected, shape: vec![rows, columns] }.into());
-            }
-            product_of(*inverse, Orientation::Plain)?
+    let EigenOptions { shift, b, .. } = options;
+    if let Some(Shift { sigma, .. }) = shift {
+        finite(NAME, "the shift", *sigma)?;
+    }
+    let factors;
+    // The operator of the iteration is `A`, the inverse of `B` times `A`, or the inverse of
+    // `A - sigma B` times `B`: the second product follows the first one.
+    let (first, second): (Option<&dyn LinearOperator>, Option<&dyn LinearOperator>) = match (shift, b) {
+        (None, None) => (Some(a), None),
+        (None, Some(InnerProduct { inverse: Some(inverse), .. })) => (Some(a), Some(*inverse)),
+        (None, Some(InnerProduct { matrix, inverse: None })) => {
+            factors = inverse_of(*matrix)?;
+            (Some(a), Some(&factors))
         }
-        Some(Shift { sigma, inverse: None }) => {
-            finite(NAME, "the shift", *sigma)?;
-            factorized = inverse_of_shifted(a, n, *sigma)?;
-            factorized.product(Orientation::Plain)?
+        (Some(Shift { inverse: Some(inverse), .. }), b) => (b.as_ref().map(|b| b.matrix), Some(*inverse)),
+        (Some(Shift { sigma, inverse: None }), b) => {
+            let b = b.as_ref().map(|b| b.matrix);
+            factors = inverse_of_shifted(a, b, *sigma)?;
+            (b, Some(&factors))
         }
     };
-    let RitzPairs { mut values, mut vectors, products, restarts } =
-        ritz_pairs(NAME, session, &mut product, (n, k), options)?;
-    if let Some(Shift { sigma, .. }) = &options.shift {
+    let product = |operator| product_of_size(operator, n);
+    let mut inner = b.as_ref().map(|b| product(b.matrix)).transpose()?;
+    let (mut first, mut second) = (first.map(product).transpose()?, second.map(product).transpose()?);
+    let mut pairs = |operator: &mut Product<'_>| ritz_pairs(NAME, session, (operator, inner.as_mut()), (n, k), options);
+    let pairs = match (&mut first, &mut second) {
+        (Some(first), Some(second)) => pairs(&mut Product::chain(first, second))?,
+        (Some(only), None) | (None, Some(only)) => pairs(only)?,
+        (None, None) => unreachable!("one of the operators is given"),
+    };
+    let RitzPairs { mut values, mut vectors, products, restarts } = pairs;
+    if let Some(Shift { sigma, .. }) = shift {
         values.iter_mut().for_each(|value| *value = sigma + 1.0 / *value);
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -124,12 +149,38 @@ pub fn eigsh(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resu
     Ok(Eigenpairs { values, vectors, products, restarts })
 }
 
-/// Returns the inverse of `A - sigma I` by an LU factorization.
-fn inverse_of_shifted(a: &dyn LinearOperator, n: u64, sigma: f64) -> Result<FunctionOperator<'static>, Error> {
-    let matrix = as_real(NAME, a.matrix().ok_or(SolverError::NoInverse { function: NAME })?)?.astype(Prim::F64);
-    let identity = a.session().eye(n, n, 0, Prim::F64);
-    let factors = sparse_lu(&(matrix - identity * sigma))?;
-    Ok(FunctionOperator::new(a.session(), (n, n), move |b| factors.solve(b)))
+/// Returns the product of an operator with `n` rows and columns.
+fn product_of_size(operator: &dyn LinearOperator, n: u64) -> Result<Product<'_>, Error> {
+    let (rows, columns) = operator.size()?;
+    if (rows, columns) != (n, n) {
+        let expected = format!("operators of shape [{n}, {n}]");
+        return Err(SolverError::Shape { function: NAME, expected, shape: vec![rows, columns] }.into());
+    }
+    product_of(operator, Orientation::Plain)
+}
+
+/// Returns the array that an operator is, as `f64`.
+fn matrix_of(operator: &dyn LinearOperator) -> Result<Array, Error> {
+    let matrix = operator.matrix().ok_or(SolverError::NoInverse { function: NAME })?;
+    as_real(NAME, matrix)?.astype(Prim::F64).check()
+}
+
+/// Returns the inverse of a positive definite matrix by a Cholesky factorization.
+fn inverse_of(b: &dyn LinearOperator) -> Result<FunctionOperator<'static>, Error> {
+    let factors = sparse_cholesky(&matrix_of(b)?)?;
+    Ok(FunctionOperator::new(b.session(), b.size()?, move |x| factors.solve(x)))
+}
+
+/// Returns the inverse of `A - sigma B` by an LU factorization.
+fn inverse_of_shifted(
+    a: &dyn LinearOperator,
+    b: Option<&dyn LinearOperator>,
+    sigma: f64,
+) -> Result<FunctionOperator<'static>, Error> {
+    let (matrix, (rows, columns)) = (matrix_of(a)?, a.size()?);
+    let b = b.map_or_else(|| Ok(a.session().eye(rows, columns, 0, Prim::F64)), matrix_of)?;
+    let factors = sparse_lu(&(matrix - b * sigma))?;
+    Ok(FunctionOperator::new(a.session(), (rows, columns), move |x| factors.solve(x)))
 }
 
 /// Singular values and vectors.
@@ -144,7 +195,8 @@ pub struct SingularTriplets {
 }
 
 /// Computes the `k` largest singular values of an operator of any shape, or the smallest ones for
-/// [`Which::SmallestMagnitude`], and their vectors.
+/// [`Which::SmallestMagnitude`], and their vectors. The values are in descending order, as those of
+/// [`svd`](crate::linalg::svd); SciPy does not specify their order.
 ///
 /// The singular values are computed from the eigenvalues of `A^T A` or `A A^T`, whichever is
 /// smaller, as in ARPACK's driver. So the absolute error of a singular value `s` is about
@@ -162,12 +214,17 @@ pub struct SingularTriplets {
 /// ```
 ///
 /// # Errors
-/// The errors of [`eigsh`]; also if the operator has no transposed product, or a shift is given.
+/// The errors of [`eigsh`]; also if the operator has no transposed product, or a shift or a matrix
+/// `B` is given.
 pub fn svds(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Result<SingularTriplets, Error> {
     const NAME: &str = "svds";
     if let Some(shift) = &options.shift {
         let (parameter, expected) = ("shift", "absent");
         return Err(SolverError::Parameter { function: NAME, parameter, expected, found: shift.sigma }.into());
+    }
+    if options.b.is_some() {
+        let (parameter, expected) = ("b", "absent");
+        return Err(SolverError::Parameter { function: NAME, parameter, expected, found: 1.0 }.into());
     }
     let (rows, columns_count) = a.size()?;
     let session = a.session();
@@ -181,7 +238,7 @@ pub fn svds(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resul
     // The eigenvalues are squares of singular values, so those of largest magnitude are the
     // largest.
     let size = (rows.min(columns_count), k);
-    let RitzPairs { values, mut vectors, .. } = ritz_pairs(NAME, session, &mut squared, size, options)?;
+    let RitzPairs { values, mut vectors, .. } = ritz_pairs(NAME, session, (&mut squared, None), size, options)?;
     drop(squared);
     vectors.reverse();
     let mut values: Vec<f64> = values.iter().rev().map(|value| value.max(0.0).sqrt()).collect();
@@ -189,6 +246,7 @@ pub fn svds(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resul
     // the singular value. For a singular value of 0, any vector that is orthogonal to the previous
     // vectors of the other side will do.
     let (sweeper, mut random) = (Sweeper::of(session), Random::new());
+    let _charge = charge(session, rows.saturating_add(columns_count).saturating_mul(k))?;
     let mut others: Vec<Vec<f64>> = Vec::with_capacity(vectors.len());
     for (vector, value) in vectors.iter_mut().zip(&mut values) {
         let other = forward.times(vector)?.into_vec();
@@ -201,11 +259,12 @@ pub fn svds(a: &dyn LinearOperator, k: u64, options: &EigenOptions<'_>) -> Resul
     Ok(SingularTriplets { u, values: array_of(session, values)?, vt: v.t() })
 }
 
-/// Checks the parameters and computes `k` eigenvalues of an operator with `n` rows.
+/// Checks the parameters and computes `k` eigenvalues of an operator with `n` rows. The operator is
+/// symmetric in the inner product of the matrix `inner`; `None` is the identity.
 fn ritz_pairs(
     function: &'static str,
     session: &Session,
-    product: &mut Product<'_>,
+    (product, inner): (&mut Product<'_>, Option<&mut Product<'_>>),
     (n, k): (u64, u64),
     options: &EigenOptions<'_>,
 ) -> Result<RitzPairs, Error> {
@@ -223,6 +282,9 @@ fn ritz_pairs(
     if subspace <= k && subspace < n {
         return Err(range("subspace", "greater than the number of values", subspace));
     }
+    // The basis has a vector more than the subspace, and the products of its vectors with `B`.
+    let vectors = subspace.saturating_add(1).saturating_mul(if inner.is_some() { 2 } else { 1 });
+    let _charge = charge(session, vectors.saturating_mul(n))?;
     let start = match options.v0 {
         Some(v0) => vector_of(function, v0, n)?,
         None => vec![0.0; n as usize],
@@ -236,11 +298,11 @@ fn ritz_pairs(
         max_restarts: options.max_restarts.unwrap_or_else(|| n.saturating_mul(10)),
         subspace: subspace as usize,
     };
-    lanczos.run(session, product, start)
+    lanczos.run(session, product, inner, start)
 }
 
 /// Returns a matrix with the given columns.
 fn columns(session: &Session, vectors: &[Vec<f64>], rows: u64) -> Result<Array, Error> {
-    let ty = vector_type(vec![vectors.len() as u64, rows]);
-    Ok(session.array(tensor_of(vectors.concat(), &ty)?).t())
+    let shape = vec![vectors.len() as u64, rows];
+    Ok(session.array(charged_tensor(session, vectors.concat(), shape)?).t())
 }

@@ -56,9 +56,9 @@ pub enum SolverError {
     /// An operator has no transposed product. The fault is the caller's.
     #[error("the linear operator has no transposed product; add one with `with_transpose`")]
     NoTranspose,
-    /// A shift has no inverse of the shifted operator, and the operator is not an array, so the
-    /// solver cannot factorize it. The fault is the caller's.
-    #[error("`{function}` needs the inverse of the shifted operator, because the operator is not an array")]
+    /// A solver needs the inverse of an operator, of the shifted operator or of `B`, that is not an
+    /// array, so the solver cannot factorize it. The fault is the caller's.
+    #[error("`{function}` needs the inverse of an operator that is not an array; give it with the operator")]
     NoInverse {
         /// The name of the function.
         function: &'static str,
@@ -73,6 +73,15 @@ pub enum SolverError {
         row: u64,
         /// The pivot.
         pivot: f64,
+    },
+    /// An operator that defines an inner product is not positive definite. The fault is the
+    /// caller's.
+    #[error("`{function}` takes a positive definite operator `{operator}`")]
+    NotPositiveDefinite {
+        /// The name of the function.
+        function: &'static str,
+        /// The name of the operator.
+        operator: &'static str,
     },
     /// An eigenvalue solver reached its limit of restarts.
     #[error(

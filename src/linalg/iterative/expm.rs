@@ -3,8 +3,8 @@
 use super::arithmetic::{Sweeper, absolute_sum, axpy, scale};
 use super::error::SolverError;
 use super::operator::as_real;
-use super::product::{MatrixProduct, Vector, dense_values, tensor_of, vector_type};
-use super::system::{check_cancelled, finite, square};
+use super::product::{MatrixProduct, Vector, dense_values};
+use super::system::{charge, charged_tensor, check_cancelled, finite, square};
 use crate::array::Array;
 use crate::error::Error;
 use crate::session::Session;
@@ -92,6 +92,7 @@ pub fn expm_multiply(a: &Array, b: &Array, t: f64) -> Result<Array, Error> {
     finite(NAME, "the time", t)?;
     let session = Array::session(a);
     let a = as_real(NAME, a)?.astype(Prim::F64);
+    let _charge = charge(session, n.saturating_mul(columns.unwrap_or(1)).saturating_mul(2))?;
     let mut power = Vector::Shared(dense_values(NAME, b)?).into_vec();
     let norms = Norms::of(&a, n, t)?;
     let (degree, steps) = norms.degree_and_steps(columns.unwrap_or(1))?;
@@ -130,7 +131,7 @@ pub fn expm_multiply(a: &Array, b: &Array, t: f64) -> Result<Array, Error> {
         });
         finite(NAME, "a product", last)?;
     }
-    Ok(session.array(tensor_of(sum, &vector_type(shape))?))
+    Ok(session.array(charged_tensor(session, sum, shape)?))
 }
 
 /// The norms that determine the number of products.

@@ -5,7 +5,7 @@ use super::error::SolverError;
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
 use super::product::Vector;
-use super::system::{Iterate, System};
+use super::system::{Iterate, Method, System};
 use crate::array::Array;
 use crate::error::Error;
 
@@ -39,7 +39,9 @@ const ORTHOGONAL: f64 = 1e-10;
 /// The errors of [`cg`](super::cg); also if `restart` is 0. A matrix that is singular on the
 /// subspace of a cycle is no error, but ends the iteration with [`Termination::Breakdown`].
 pub fn gmres(a: &dyn LinearOperator, b: &Array, restart: u64, options: SolverOptions<'_>) -> Result<Solution, Error> {
-    let mut system = System::new("gmres", (a, b), options)?;
+    // The basis, a correction, and a preconditioned vector.
+    let vectors = restart.min(a.size()?.0).saturating_add(3);
+    let mut system = System::new(Method { name: "gmres", vectors, iterations_per_row: 10 }, (a, b), options)?;
     if restart == 0 {
         let (parameter, expected) = ("restart", "at least 1");
         return Err(SolverError::Parameter { function: "gmres", parameter, expected, found: 0.0 }.into());

@@ -54,6 +54,130 @@ pub(super) struct RitzPairs {
     pub(super) restarts: u64,
 }
 
+/// An orthonormal basis.
+struct Basis<'a, 'b> {
+    function: &'static str,
+    sweeper: Sweeper,
+    vectors: Vec<Vec<f64>>,
+    /// The matrix of the inner product, unless it is the identity, and its products with the
+    /// vectors.
+    inner: Option<(&'a mut Product<'b>, Vec<Vec<f64>>)>,
+}
+
+/// The result of [`Basis::push`].
+struct Pushed {
+    /// The component along the vector that was the last one.
+    diagonal: f64,
+    /// The norm of the vector before and after.
+    before: f64,
+    after: f64,
+}
+
+impl<'a, 'b> Basis<'a, 'b> {
+    /// Returns a basis of one vector; a random vector replaces a zero vector.
+    fn new(
+        (function, sweeper): (&'static str, Sweeper),
+        inner: Option<&'a mut Product<'b>>,
+        start: Vec<f64>,
+        random: &mut Random,
+    ) -> Result<Basis<'a, 'b>, Error> {
+        let inner = inner.map(|b| (b, Vec::new()));
+        let mut basis = Basis { function, sweeper, vectors: Vec::new(), inner };
+        basis.push(start, None)?;
+        basis.replace_if_dependent(random)?;
+        Ok(basis)
+    }
+
+    /// Adds a vector and makes it orthogonal to the others. If `known` is given, the vector is the
+    /// product of the operator with the last vector, and `known` is its component along the vector
+    /// before the last.
+    fn push(&mut self, mut w: Vec<f64>, known: Option<f64>) -> Result<Pushed, Error> {
+        let (diagonal, made) = match &mut self.inner {
+            // After the recurrence, the vector is orthogonal up to rounding, so that it mostly
+            // needs no further pass.
+            None => {
+                let diagonal = three_terms(&self.sweeper, &self.vectors, &mut w, known);
+                (diagonal, self.sweeper.orthogonalize(&self.vectors, &mut w, ORTHOGONAL))
+            }
+            Some((b, images)) => {
+                let mut image = b.times(&mut w)?.into_vec();
+                check_positive(self.function, &self.sweeper, (&w, &image))?;
+                let basis = (&self.vectors[..], &images[..]);
+                let made = self.sweeper.orthogonalize_in(basis, (&mut w, &mut image), ORTHOGONAL);
+                images.push(image);
+                (0.0, made)
+            }
+        };
+        self.vectors.push(w);
+        let along = made.coefficients.last().copied().unwrap_or(0.0);
+        Ok(Pushed { diagonal: diagonal + along, before: made.before, after: made.after })
+    }
+
+    /// Multiplies the last vector by a number.
+    fn scale_last(&mut self, factor: f64) {
+        let images = self.inner.as_mut().map(|(_, images)| images);
+        for vectors in [Some(&mut self.vectors), images].into_iter().flatten() {
+            if let Some(last) = vectors.last_mut() {
+                self.sweeper.scale(factor, last);
+            }
+        }
+    }
+
+    /// Gives the last vector norm 1. A random vector replaces a vector that depends on the others.
+    fn replace_if_dependent(&mut self, random: &mut Random) -> Result<(), Error> {
+        let Some((b, images)) = &mut self.inner else {
+            random.replace_if_dependent(&self.sweeper, &mut self.vectors);
+            return Ok(());
+        };
+        let Some((last, others)) = self.vectors.split_last_mut() else { return Ok(()) };
+        images.truncate(others.len());
+        for attempt in 0..5 {
+            if attempt > 0 {
+                last.iter_mut().for_each(|x| *x = random.next());
+            }
+            let mut image = b.times(last)?.into_vec();
+            check_positive(self.function, &self.sweeper, (last, &image))?;
+            let made = self.sweeper.orthogonalize_in((others, images), (last, &mut image), ORTHOGONAL);
+            if made.before > 0.0 && made.after > 1e-8 * made.before {
+                images.push(image);
+                self.scale_last(1.0 / made.after);
+                return Ok(());
+            }
+        }
+        images.push(vec![0.0; last.len()]);
+        last.fill(0.0);
+        Ok(())
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.vectors.truncate(len);
+        if let Some((_, images)) = &mut self.inner {
+            images.truncate(len);
+        }
+    }
+
+    /// Replaces the vectors before the last by linear combinations of them.
+    fn combine(&mut self, combinations: &[Vec<f64>]) {
+        let images = self.inner.as_mut().map(|(_, images)| images);
+        for vectors in [Some(&mut self.vectors), images].into_iter().flatten() {
+            let Some(last) = vectors.pop() else { continue };
+            self.sweeper.combine(vectors, combinations);
+            vectors.truncate(combinations.len());
+            vectors.push(last);
+        }
+    }
+}
+
+/// Fails if the square of a vector is negative in the inner product of a matrix, of which `image`
+/// is the product with the vector.
+fn check_positive(function: &'static str, sweeper: &Sweeper, (vector, image): (&[f64], &[f64])) -> Result<(), Error> {
+    let square = finite(function, "a product", sweeper.dot(vector, image))?;
+    if square < 0.0 && square < -f64::EPSILON.sqrt() * sweeper.norm(vector) * sweeper.norm(image) {
+        return Err(SolverError::NotPositiveDefinite { function, operator: "B" }.into());
+    }
+    Ok(())
+}
+
 /// Subtracts from `w` its component along the last vector of a basis and, if `known` is given, the
 /// component `known` along the vector before the last. `w` is the product of the operator with the
 /// last vector. Returns the component along the last vector.
@@ -81,43 +205,38 @@ struct Projection {
 
 impl Lanczos {
     /// Runs the iteration from the vector `start`, which becomes the first vector of the basis
-    /// unless it is zero.
+    /// unless it is zero. The operator is symmetric in the inner product of the matrix `inner`;
+    /// `None` is the identity.
     pub(super) fn run(
         &self,
         session: &Session,
         product: &mut Product<'_>,
+        inner: Option<&mut Product<'_>>,
         start: Vec<f64>,
     ) -> Result<RitzPairs, Error> {
-        let sweeper = Sweeper::of(session);
         let (n, m) = (start.len(), self.subspace);
         let mut random = Random::new();
-        let mut basis = vec![start];
-        random.replace_if_dependent(&sweeper, &mut basis);
+        let mut basis = Basis::new((self.function, Sweeper::of(session)), inner, start, &mut random)?;
         let mut projected = Mat::<f64>::zeros(m, m);
         let (mut kept, mut beta, mut products) = (0, 0.0, 0);
         for restarts in 0.. {
             for j in kept..m {
                 check_cancelled(session)?;
-                let next = product.times(&mut basis[j])?;
+                let next = product.times(&mut basis.vectors[j])?;
                 products += 1;
-                basis.truncate(j + 1);
-                basis.push(next.into_vec());
-                let (before, after) = basis.split_at_mut(j + 1);
-                // After the recurrence, the vector is orthogonal up to rounding, so that it mostly
-                // needs no further pass.
-                let diagonal = three_terms(&sweeper, before, &mut after[0], (j > kept).then_some(beta));
-                let made = sweeper.orthogonalize(before, &mut after[0], ORTHOGONAL);
+                let next = next.into_vec();
+                let made = basis.push(next, (j > kept).then_some(beta))?;
                 finite(self.function, "a product", made.before)?;
-                projected[(j, j)] = diagonal + made.coefficients[j];
+                projected[(j, j)] = made.diagonal;
                 beta = made.after;
                 if beta <= f64::EPSILON * made.before.max(projected.norm_max()) {
                     beta = 0.0;
-                    after[0].fill(0.0);
+                    basis.scale_last(0.0);
                 } else {
-                    sweeper.scale(1.0 / beta, &mut after[0]);
+                    basis.scale_last(1.0 / beta);
                 }
                 if beta == 0.0 && j + 1 < n {
-                    random.replace_if_dependent(&sweeper, &mut basis);
+                    basis.replace_if_dependent(&mut random)?;
                 }
                 if j + 1 < m {
                     projected[(j + 1, j)] = beta;
@@ -132,12 +251,11 @@ impl Lanczos {
             if converged == self.count {
                 let mut chosen = order[..self.count].to_vec();
                 chosen.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
-                basis.truncate(m);
                 let combinations: Vec<Vec<f64>> = chosen.iter().map(|i| vectors[*i].clone()).collect();
-                sweeper.combine(&mut basis, &combinations);
+                basis.combine(&combinations);
                 basis.truncate(self.count);
                 let values = chosen.iter().map(|i| values[*i]).collect();
-                return Ok(RitzPairs { values, vectors: basis, products, restarts });
+                return Ok(RitzPairs { values, vectors: basis.vectors, products, restarts });
             }
             if restarts == self.max_restarts {
                 let (converged, requested) = (converged as u64, self.count as u64);
@@ -150,11 +268,8 @@ impl Lanczos {
                 1 if m >= 6 => m / 2,
                 kept => kept.min(m - 1),
             };
-            let next = basis.pop().expect("the basis has a vector more than the subspace");
             let combinations: Vec<Vec<f64>> = order[..kept].iter().map(|i| vectors[*i].clone()).collect();
-            sweeper.combine(&mut basis, &combinations);
-            basis.truncate(kept);
-            basis.push(next);
+            basis.combine(&combinations);
             projected.fill(0.0);
             for (k, i) in order[..kept].iter().enumerate() {
                 projected[(k, k)] = values[*i];

@@ -3,7 +3,7 @@
 use super::arithmetic::{Sweeper, axpy, dot, scale, xpay};
 use super::operator::{LinearOperator, Orientation};
 use super::options::{Callback, Iteration};
-use super::system::{array_of, check_cancelled, check_tolerance, finite, product_of, vector_of};
+use super::system::{array_of, charge, check_cancelled, check_tolerance, finite, product_of, vector_of};
 use crate::array::Array;
 use crate::error::Error;
 
@@ -110,6 +110,7 @@ pub fn lsqr(a: &dyn LinearOperator, b: &Array, options: LsqrOptions<'_>) -> Resu
     let max_iterations = options.max_iterations.unwrap_or(columns.saturating_mul(2));
     let sweeper = Sweeper::of(a.session());
     let (m, n) = (rows as usize, columns as usize);
+    let _charge = charge(a.session(), columns.saturating_mul(3).saturating_add(rows))?;
     let mut plain = product_of(a, Orientation::Plain)?;
     let mut transposed = product_of(a, Orientation::Transposed)?;
     // The names of numbers are those of the authors' program.

@@ -4,7 +4,7 @@ use super::arithmetic::{axpy, dot, scale};
 use super::operator::LinearOperator;
 use super::options::{Solution, SolverOptions, Termination};
 use super::product::Vector;
-use super::system::System;
+use super::system::{Method, System};
 use crate::array::Array;
 use crate::error::Error;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 /// `norm(b)`. The iteration also ends if the norm of the residual is at most `atol`, or if the
 /// residual is orthogonal to the range of the matrix to the tolerance `rtol`
 /// ([`Termination::LeastSquares`]). With a preconditioner `M`, the norm of a residual `r` is the
-/// square root of `r^T M r`.
+/// square root of `r^T M r`. The default limit of iterations is 5 times the number of rows.
 ///
 /// ```
 /// use redpoll::linalg::iterative::{SolverOptions, minres};
@@ -34,11 +34,10 @@ use crate::error::Error;
 /// iteration with [`Termination::Indefinite`].
 pub fn minres(a: &dyn LinearOperator, b: &Array, options: SolverOptions<'_>) -> Result<Solution, Error> {
     const EPSILON: f64 = f64::EPSILON;
-    let atol = options.atol;
-    let mut system = System::new("minres", (a, b), options)?;
+    let mut system = System::new(Method { name: "minres", vectors: 7, iterations_per_row: 5 }, (a, b), options)?;
     let (n, sweeper) = (system.len(), system.sweeper.clone());
     // Only `atol` is compared with the norm of the residual alone.
-    system.tolerance = atol;
+    system.tolerance = system.atol;
     // The names of vectors and numbers are those of the authors' program.
     let mut y = system.precondition_residual()?.map_or_else(|| system.r.clone(), Vector::into_vec);
     let beta1 = system.finite(sweeper.dot(&system.r, &y))?;

@@ -12,6 +12,7 @@
 //! | `A x = b`, square | [`gmres`], [`bicgstab`] |
 //! | least squares, any shape | [`lsqr`] |
 //! | eigenvalues, singular values | [`eigsh`], [`svds`] |
+//! | eigenvalues with a preconditioner | [`lobpcg`] |
 //! | `exp(t A) B` | [`expm_multiply`] |
 //!
 //! [`jacobi`], [`ilu0`] and [`ic0`] make preconditioners.
@@ -32,12 +33,14 @@
 
 mod arithmetic;
 mod bicgstab;
+mod block;
 mod cg;
 mod eigen;
 mod error;
 mod expm;
 mod gmres;
 mod lanczos;
+mod lobpcg;
 mod lsqr;
 mod minres;
 mod operator;
@@ -49,11 +52,12 @@ mod system;
 
 pub use bicgstab::bicgstab;
 pub use cg::cg;
-pub use eigen::{EigenOptions, Eigenpairs, Shift, SingularTriplets, eigsh, svds};
+pub use eigen::{EigenOptions, Eigenpairs, InnerProduct, Shift, SingularTriplets, eigsh, svds};
 pub use error::SolverError;
 pub use expm::expm_multiply;
 pub use gmres::gmres;
 pub use lanczos::Which;
+pub use lobpcg::{LobpcgOptions, LobpcgSolution, SpectrumEnd, lobpcg};
 pub use lsqr::{LeastSquaresSolution, LsqrOptions, LsqrTermination, lsqr};
 pub use minres::minres;
 pub use operator::{FunctionOperator, LinearOperator, Orientation};

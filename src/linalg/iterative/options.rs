@@ -25,11 +25,13 @@ pub type Callback<'a> = Box<dyn FnMut(&Iteration<'_>) -> ControlFlow<()> + 'a>;
 pub struct SolverOptions<'a> {
     /// The first guess; zero by default.
     pub x0: Option<&'a Array>,
-    /// The tolerance relative to the norm of the right side; 1e-5 by default.
+    /// The tolerance relative to the norm of the right side; 1e-5 by default. Tolerances below
+    /// 1e-120, also 0, count as 1e-120.
     pub rtol: f64,
     /// The absolute tolerance; 0 by default.
     pub atol: f64,
-    /// The greatest number of iterations; 10 times the number of rows by default.
+    /// The greatest number of iterations. The default is 10 times the number of rows, in `minres` 5
+    /// times.
     pub max_iterations: Option<u64>,
     /// An operator that approximates the inverse of the matrix.
     pub preconditioner: Option<&'a dyn LinearOperator>,
@@ -69,8 +71,8 @@ pub enum Termination {
     IterationLimit,
     /// The matrix, or the preconditioner, is not positive definite.
     Indefinite,
-    /// A division by zero ends the recurrences. Another first guess, preconditioner or solver may
-    /// help.
+    /// A division by zero or an overflow ends the recurrences. Another first guess, preconditioner
+    /// or solver may help.
     Breakdown,
     /// The callback stopped the solver.
     Stopped,

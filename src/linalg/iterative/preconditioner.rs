@@ -4,15 +4,17 @@ use super::error::SolverError;
 use super::operator::{LinearOperator, Orientation, as_real};
 use super::product::{Product, Vector, dense_values};
 use super::rows::Rows;
-use super::system::{array_of, square, vector_of};
+use super::system::{array_of, charge, square, vector_of};
 use crate::array::Array;
 use crate::error::Error;
 use crate::session::Session;
+use redpoll_linalg::Reservation;
 
 /// An approximate inverse of a matrix, which [`jacobi`], [`ilu0`] and [`ic0`] return.
 pub struct Preconditioner {
     session: Session,
     kind: Kind,
+    _charge: Reservation,
 }
 
 enum Kind {
@@ -45,7 +47,7 @@ pub fn jacobi(a: &Array) -> Result<Preconditioner, Error> {
     square(NAME, a)?;
     let diagonal = Vector::Shared(dense_values(NAME, &as_real(NAME, a)?.diagonal(0))?);
     let kind = Kind::Diagonal(inverse(NAME, &diagonal)?);
-    Ok(Preconditioner { session: Array::session(a).clone(), kind })
+    Preconditioner::of(Array::session(a), kind)
 }
 
 /// Returns the incomplete LU factorization, without fill-in, of a matrix: the factors store only
@@ -98,7 +100,7 @@ pub fn ilu0(a: &Array) -> Result<Preconditioner, Error> {
     }
     let ((lower, _), (upper, diagonal)) = (factors.lower(), factors.upper());
     let kind = Kind::Lu { lower, upper, inverse_diagonal: inverse(NAME, &diagonal)? };
-    Ok(Preconditioner { session: Array::session(a).clone(), kind })
+    Preconditioner::of(Array::session(a), kind)
 }
 
 /// Returns the incomplete Cholesky factorization, without fill-in, of a symmetric matrix: the
@@ -137,7 +139,7 @@ pub fn ic0(a: &Array) -> Result<Preconditioner, Error> {
         diagonal[i] = pivot.sqrt();
     }
     let kind = Kind::Cholesky { lower, inverse_diagonal: inverse(NAME, &diagonal)? };
-    Ok(Preconditioner { session: Array::session(a).clone(), kind })
+    Preconditioner::of(Array::session(a), kind)
 }
 
 /// Returns the dot product of two rows, given by their ranges of entries.
@@ -164,6 +166,17 @@ fn inverse(function: &'static str, diagonal: &[f64]) -> Result<Vec<f64>, Error> 
 }
 
 impl Preconditioner {
+    /// Charges the factors to the memory limit.
+    fn of(session: &Session, kind: Kind) -> Result<Preconditioner, Error> {
+        let floats = match &kind {
+            Kind::Diagonal(inverse) => inverse.len(),
+            Kind::Lu { lower, upper, inverse_diagonal } => lower.floats() + upper.floats() + inverse_diagonal.len(),
+            Kind::Cholesky { lower, inverse_diagonal } => lower.floats() + inverse_diagonal.len(),
+        };
+        let charge = charge(session, floats as u64)?;
+        Ok(Preconditioner { session: session.clone(), kind, _charge: charge })
+    }
+
     fn solve(&self, r: &[f64]) -> Vec<f64> {
         match &self.kind {
             Kind::Diagonal(inverse) => r.iter().zip(inverse).map(|(r, inverse)| r * inverse).collect(),

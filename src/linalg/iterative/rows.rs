@@ -43,6 +43,11 @@ impl Rows {
         self.ptr.len() - 1
     }
 
+    /// Returns the number of floats that take as much memory.
+    pub(super) fn floats(&self) -> usize {
+        self.ptr.len() + self.val.len() + self.idx.len().div_ceil(2)
+    }
+
     /// Returns the entries of a row.
     pub(super) fn row(&self, i: usize) -> Range<usize> {
         self.ptr[i]..self.ptr[i + 1]

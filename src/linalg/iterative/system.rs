@@ -8,11 +8,30 @@ use super::options::{Callback, Iteration, Solution, SolverOptions, Termination};
 use super::product::{Product, Vector, dense_values, tensor_of, vector_type};
 use crate::array::Array;
 use crate::error::Error;
+use crate::linalg::call::context;
 use crate::session::Session;
-use redpoll_storage::Status;
+use redpoll_linalg::Reservation;
+use redpoll_storage::{Status, Tensor};
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
-/// A square system with the vectors of its iteration.
+/// A residual counts as zero if its norm is at most this fraction of the norm of the right side,
+/// 1e-120. The squares of smaller residuals might underflow.
+const SMALLEST_RESIDUAL: f64 = f64::from_bits((1023 - 400) << 52);
+/// The right side is not scaled if the exponents of its elements have at most this absolute value.
+const SAFE_EXPONENT: i32 = 250;
+
+/// The properties of a solver.
+pub(super) struct Method {
+    pub(super) name: &'static str,
+    /// The number of vectors of the solver other than the solution and the residual.
+    pub(super) vectors: u64,
+    /// The limit of iterations for each row, unless the caller sets a limit.
+    pub(super) iterations_per_row: u64,
+}
+
+/// A square system with the vectors of its iteration. If the right side is very large or very
+/// small, vectors and norms are those of a system whose right side is multiplied by a power of two.
 pub(super) struct System<'a> {
     pub(super) sweeper: Sweeper,
     pub(super) a: Product<'a>,
@@ -24,16 +43,20 @@ pub(super) struct System<'a> {
     /// The norm of the residual at or below which the solver has converged.
     pub(super) tolerance: f64,
     pub(super) rtol: f64,
+    pub(super) atol: f64,
     m: Option<Product<'a>>,
     solver: &'static str,
     session: &'a Session,
     max_iterations: u64,
     callback: Option<Callback<'a>>,
+    /// The exponent of the power of two by which solutions and residuals are multiplied at the end.
+    power: i32,
+    _charge: Reservation,
 }
 
 impl<'a> System<'a> {
     pub(super) fn new(
-        solver: &'static str,
+        Method { name: solver, vectors, iterations_per_row }: Method,
         (a, b): (&'a dyn LinearOperator, &Array),
         options: SolverOptions<'a>,
     ) -> Result<System<'a>, Error> {
@@ -51,18 +74,25 @@ impl<'a> System<'a> {
             m = Some(product_of(preconditioner, Orientation::Plain)?);
         }
         let sweeper = Sweeper::of(a.session());
+        let charge = charge(a.session(), vectors.saturating_add(2).saturating_mul(n))?;
         let mut r = vector_of(solver, b, n)?;
-        let b_norm = finite(solver, "the right side", sweeper.norm(&r))?;
+        let b_exponent = largest_exponent(solver, "the right side", &r)?;
         let mut x = match options.x0 {
             Some(x0) => vector_of(solver, x0, n)?,
             None => vec![0.0; n as usize],
         };
+        let x_exponent = largest_exponent(solver, "the first guess", &x)?;
+        let power = match b_exponent {
+            Some(b) if b.abs() > SAFE_EXPONENT => x_exponent.map_or(b, |x| b.max(x - 2 * SAFE_EXPONENT)),
+            _ => 0,
+        };
+        [&mut r, &mut x].into_iter().for_each(|vector| multiply(vector, -power));
+        let b_norm = sweeper.norm(&r);
         let mut a_product = product_of(a, Orientation::Plain)?;
         let mut r_norm = b_norm;
-        if b_norm == 0.0 {
+        if b_exponent.is_none() {
             x.fill(0.0);
         } else if options.x0.is_some() {
-            finite(solver, "the first guess", sweeper.norm(&x))?;
             let product = a_product.times(&mut x)?;
             let [square] = sweeper.sweep(r.len(), [&mut r], |at, [r]| {
                 axpy(-1.0, at.of(&product), r);
@@ -70,6 +100,7 @@ impl<'a> System<'a> {
             });
             r_norm = finite(solver, "the product with the first guess", square.sqrt())?;
         }
+        let atol = times_power(options.atol, -power);
         Ok(System {
             sweeper,
             a: a_product,
@@ -77,13 +108,16 @@ impl<'a> System<'a> {
             r,
             r_norm,
             iterations: 0,
-            tolerance: options.atol.max(options.rtol * b_norm),
+            tolerance: atol.max(options.rtol.max(SMALLEST_RESIDUAL) * b_norm),
             rtol: options.rtol,
+            atol,
             m,
             solver,
             session: a.session(),
-            max_iterations: options.max_iterations.unwrap_or(n.saturating_mul(10)),
+            max_iterations: options.max_iterations.unwrap_or(n.saturating_mul(iterations_per_row)),
             callback: options.callback,
+            power,
+            _charge: charge,
         })
     }
 
@@ -114,8 +148,15 @@ impl<'a> System<'a> {
     /// Calls the callback, which may stop the solver.
     pub(super) fn call_back(&mut self, iterate: Iterate) -> Option<Termination> {
         let callback = self.callback.as_mut()?;
-        let x = (iterate == Iterate::Formed).then_some(&self.x[..]);
-        let iteration = Iteration { iterations: self.iterations, residual_norm: self.r_norm, x };
+        let mut x = Cow::Borrowed(&self.x[..]);
+        if iterate == Iterate::Formed && self.power != 0 {
+            multiply(x.to_mut(), self.power);
+        }
+        let iteration = Iteration {
+            iterations: self.iterations,
+            residual_norm: times_power(self.r_norm, self.power),
+            x: (iterate == Iterate::Formed).then_some(&x[..]),
+        };
         callback(&iteration).is_break().then_some(Termination::Stopped)
     }
 
@@ -134,9 +175,17 @@ impl<'a> System<'a> {
         finite(self.solver, "a product", number)
     }
 
-    pub(super) fn solution(self, termination: Termination) -> Result<Solution, Error> {
+    /// Fails if a product has an infinity or NaN.
+    pub(super) fn check_product(&self, product: &[f64]) -> Result<(), Error> {
+        largest_exponent(self.solver, "a product", product).map(drop)
+    }
+
+    pub(super) fn solution(mut self, termination: Termination) -> Result<Solution, Error> {
+        multiply(&mut self.x, self.power);
+        largest_exponent(self.solver, "the solution", &self.x)?;
+        let residual_norm = times_power(self.r_norm, self.power);
         let x = array_of(self.session, self.x)?;
-        Ok(Solution { x, termination, iterations: self.iterations, residual_norm: self.r_norm })
+        Ok(Solution { x, termination, iterations: self.iterations, residual_norm })
     }
 }
 
@@ -181,10 +230,46 @@ pub(super) fn vector_of(function: &'static str, vector: &Array, len: u64) -> Res
     Ok(Vector::Shared(dense_values(function, vector)?).into_vec())
 }
 
-/// Returns a vector as an array.
+/// Returns a vector as an array, charged to the memory limit.
 pub(super) fn array_of(session: &Session, values: Vec<f64>) -> Result<Array, Error> {
-    let ty = vector_type(vec![values.len() as u64]);
-    Ok(session.array(tensor_of(values, &ty)?))
+    let shape = vec![values.len() as u64];
+    Ok(session.array(charged_tensor(session, values, shape)?))
+}
+
+/// Returns a dense tensor, charged to the memory limit.
+pub(super) fn charged_tensor(session: &Session, values: Vec<f64>, shape: Vec<u64>) -> Result<Tensor, Error> {
+    let tensor = tensor_of(values, &vector_type(shape))?.charged(&session.limits().memory);
+    Ok(tensor.ok_or(redpoll_storage::Error::Stopped(Status::OutOfMemory))?)
+}
+
+/// Charges this many floats to the memory limit until the reservation is dropped.
+pub(super) fn charge(session: &Session, len: u64) -> Result<Reservation, Error> {
+    Ok(context(session).reserve::<f64>(usize::try_from(len).unwrap_or(usize::MAX))?)
+}
+
+/// Returns the exponent of the largest absolute value; `None` if all values are zero. Fails if one
+/// is infinite or NaN.
+fn largest_exponent(function: &'static str, name: &'static str, vector: &[f64]) -> Result<Option<i32>, Error> {
+    let largest = vector.iter().fold(0.0, |largest, value| if value.abs() > largest { value.abs() } else { largest });
+    if !largest.is_finite() || vector.iter().any(|value| value.is_nan()) {
+        return Err(SolverError::NotFinite { function, vector: name }.into());
+    }
+    // Subnormal numbers have this exponent, too.
+    Ok((largest > 0.0).then(|| largest.max(f64::MIN_POSITIVE).log2().floor() as i32))
+}
+
+/// Multiplies a vector by two to a power.
+fn multiply(vector: &mut [f64], power: i32) {
+    if power != 0 {
+        vector.iter_mut().for_each(|value| *value = times_power(*value, power));
+    }
+}
+
+/// Multiplies a number by two to a power.
+fn times_power(value: f64, power: i32) -> f64 {
+    // Each half is a normal number.
+    let half = power / 2;
+    value * 2f64.powi(half) * 2f64.powi(power - half)
 }
 
 /// Checks that a number computed from a vector is finite, and returns it.
