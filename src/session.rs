@@ -82,6 +82,14 @@ impl Session {
         Session { config: Arc::new(config), compilation_cache: Arc::default(), ..self.clone() }
     }
 
+    /// Returns the same session in another float mode, with an empty cache of compiled forms.
+    #[cfg(feature = "sql")]
+    pub(crate) fn in_float_mode(&self, float_mode: FloatMode) -> Session {
+        let mut config = Config::clone(&self.config);
+        config.optimizer.float_mode = float_mode;
+        Session { config: Arc::new(config), compilation_cache: Arc::default(), ..self.clone() }
+    }
+
     /// Returns the same session without its SQL tables.
     #[cfg(feature = "sql")]
     pub(crate) fn without_tables(&self) -> Session {

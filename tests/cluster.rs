@@ -183,7 +183,8 @@ fn workers_check_the_secret() {
     }
 }
 
-/// The error of a query names a worker that is gone.
+/// The error of a query names a worker that is gone, and the cause. With a retry, the remaining
+/// workers answer.
 #[test]
 fn a_lost_worker_is_named() {
     let mut workplace = Workplace::new(3, &[]);
@@ -193,6 +194,25 @@ fn a_lost_worker_is_named() {
     let output = workplace.sql(&query, Some(""));
     let message = stderr(&output);
     assert!(message.contains(&workplace.workers[1].url), "{message}");
+    assert!(message.contains("cannot be reached: tcp connect error: Connection refused"), "{message}");
+    let expected = workplace.sql(PATHS, None);
+    assert_eq!(stdout(&workplace.sql(&query, Some("retry = 1"))), stdout(&expected));
+    assert_eq!(stdout(&workplace.sql(&format!("SET redpoll.retry = 1; {query}"), Some(""))), stdout(&expected));
+    // One retry is not enough for two lost workers.
+    workplace.workers[0].child.kill().unwrap();
+    workplace.workers[0].child.wait().unwrap();
+    assert!(stderr(&workplace.sql(&query, Some("retry = 1"))).contains("cannot be reached"));
+    assert_eq!(stdout(&workplace.sql(&query, Some("retry = 2"))), stdout(&expected));
+}
+
+/// `--strict` applies to the workers.
+#[test]
+fn workers_are_strict_if_the_session_is() {
+    let workplace = Workplace::new(2, &[]);
+    let query = format!("SET redpoll.claim = 'always'; SET redpoll.spread = 'keyed'; {PATHS}");
+    let run = |cluster| workplace.command(&query, cluster).arg("--strict").output().unwrap();
+    let urls: Vec<&str> = workplace.workers.iter().map(|worker| worker.url.as_str()).collect();
+    assert_eq!(stdout(&run(Some((&urls[..], "")))), stdout(&run(None)));
 }
 
 #[test]
@@ -241,6 +261,11 @@ fn faults_give_errors_or_the_right_rows() {
                 let message = stderr(&output);
                 assert!(message.contains("worker http://127.0.0.1:"), "{fault:?} after {after} bytes: {message}");
                 failures += 1;
+                // The other workers answer.
+                let faulty = proxy(&workplace.workers[1].url, fault, after);
+                let urls = [&workplace.workers[0].url, faulty.as_str(), &workplace.workers[2].url];
+                let output = workplace.sql_at(&query, Some((&urls, "timeout = 1\nretry = 1")));
+                assert_eq!(stdout(&output), stdout(&expected), "{fault:?} after {after} bytes, with a retry");
             }
         }
     }

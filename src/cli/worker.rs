@@ -62,7 +62,7 @@ pub(super) fn worker(args: &Args, memory_limit: Option<usize>, out: &mut impl Wr
     if secret.is_none() && !args.listen.ip().is_loopback() {
         let message =
             format!("a worker at {} can be reached from other machines, so it needs --secret-file", args.listen);
-        return Err(CommandFailure::Usage(message));
+        return Err(CommandFailure::usage(message));
     }
     let mut config = Config { memory_limit, ..Config::default() };
     if let Some(threads) = args.threads {

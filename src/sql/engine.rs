@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::target::Target;
 use crate::timings::Phase;
 use redpoll_kernels::run::Limits;
-use redpoll_logic::{Alias, Plan};
+use redpoll_logic::{Alias, FloatMode, Plan};
 use redpoll_sql::{Engine, Outcome, RunError, RunLimits, TargetCheck};
 use redpoll_storage::{MemoryBudget, Status, Tensor};
 use std::sync::Arc;
@@ -54,6 +54,14 @@ impl Engine for Session {
             found.map_err(|e| RunError::Failed(Box::new(e)))?;
         }
         Ok(Arc::new(if target == self.config().target { self.clone() } else { self.on_target(target) }))
+    }
+
+    fn float_mode(&self) -> FloatMode {
+        self.config().optimizer.float_mode
+    }
+
+    fn with_float_mode(&self, mode: FloatMode) -> Result<Arc<dyn Engine>, RunError> {
+        Ok(Arc::new(self.in_float_mode(mode)))
     }
 }
 

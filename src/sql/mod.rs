@@ -47,7 +47,7 @@ impl Session {
     }
 
     /// Returns a session with the same tables whose SQL runs on a cluster. Arrays still run in this
-    /// process. The float mode and the limits of the session do not apply to the workers.
+    /// process. The float mode of the session applies to the workers, and its limits do not.
     ///
     /// ```no_run
     /// use redpoll::sql::Cluster;

@@ -34,7 +34,7 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
         let pairs = cases.iter().flat_map(|a| valid_cases.iter().map(move |b| [&a[..], b].concat()));
         cases = pairs.collect();
         if cases.len() > MAX_CASES {
-            return Err(UnclaimedReason::SeveralTables(call.source_text.clone()));
+            return Err(call.unsupported("a count of more than 16 cases"));
         }
     }
     for valid in &mut cases {

@@ -75,7 +75,7 @@ impl ResultColumn for DecimalColumn {
             (0, _) => Ok(None),
             (_, SumKind::Sum) => Ok(Some(sum)),
             (rows, SumKind::Mean) => {
-                let digits = u32::try_from(to - self.scale).map_err(|_| unsupported())?;
+                let digits = u32::try_from(i32::from(to) - i32::from(self.scale)).map_err(|_| unsupported())?;
                 let scaled =
                     10i128.checked_pow(digits).and_then(|power| sum.checked_mul(power)).ok_or_else(unsupported)?;
                 Ok(Some(scaled / i128::from(rows)))

@@ -1,8 +1,9 @@
 //! Connections to workers. Each error of a connection names the worker.
 
+use super::failure::{FirstFailure, causes, in_worker, lost};
 use super::session_header::add_session;
+use super::task_rows::TaskRequest;
 use super::worker::Worker;
-use crate::error::IN_WORKER;
 use async_trait::async_trait;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
@@ -16,11 +17,11 @@ use datafusion_distributed::{
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::{HeaderMap, HeaderValue};
+use redpoll_logic::FloatMode;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::transport::{Channel, Endpoint};
@@ -102,6 +103,8 @@ pub(super) struct Connections {
     secret: Option<Secret>,
     /// The time after which a worker that does not respond counts as lost.
     pub(super) timeout: Duration,
+    /// The float mode in which workers run the plans of a coordinator.
+    float_mode: FloatMode,
 }
 
 #[derive(Clone, Debug)]
@@ -119,12 +122,33 @@ impl Connections {
     /// Returns connections over sockets. A worker that does not respond for `timeout` counts as
     /// lost.
     pub(super) fn over_sockets(secret: Option<Secret>, timeout: Duration) -> Connections {
-        Connections { kind: Kind::Sockets(Arc::default()), secret, timeout }
+        Connections { kind: Kind::Sockets(Arc::default()), secret, timeout, float_mode: FloatMode::default() }
     }
 
     /// Returns connections to workers in this process. Plans still travel as messages.
     pub(super) fn in_process(workers: Weak<Registry>) -> Connections {
-        Connections { kind: Kind::InProcess(workers), secret: None, timeout: TIMEOUT }
+        let float_mode = FloatMode::default();
+        Connections { kind: Kind::InProcess(workers), secret: None, timeout: TIMEOUT, float_mode }
+    }
+
+    /// Returns the same connections for a coordinator whose plans run in a float mode.
+    pub(super) fn in_float_mode(self, float_mode: FloatMode) -> Connections {
+        Connections { float_mode, ..self }
+    }
+
+    /// Returns a client of a worker. A connection over a socket is opened if there is none yet.
+    ///
+    /// # Errors
+    /// If the worker cannot be reached, or has another version.
+    pub(super) async fn client(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
+        match &self.kind {
+            Kind::Sockets(open) => Ok(create_worker_client(self.channel(open, url).await?)),
+            Kind::InProcess(workers) => {
+                let worker = workers.upgrade().and_then(|workers| workers.get(url).cloned());
+                let worker = worker.ok_or_else(|| lost(url, "it does not exist"))?;
+                Ok(Box::new(InProcess(worker)))
+            }
+        }
     }
 
     /// Returns a connection over a socket.
@@ -132,7 +156,7 @@ impl Connections {
         if let Some(channel) = open.lock().unwrap_or_else(PoisonError::into_inner).get(url) {
             return Ok(channel.clone());
         }
-        let endpoint = Endpoint::from_shared(url.to_string()).map_err(|error| of_worker(url, &error))?;
+        let endpoint = Endpoint::from_shared(url.to_string()).map_err(|error| lost(url, causes(&error)))?;
         let endpoint = endpoint
             .connect_timeout(self.timeout)
             .tcp_nodelay(true)
@@ -140,13 +164,15 @@ impl Connections {
             .keep_alive_timeout(self.timeout / 2)
             .keep_alive_while_idle(true);
         let connect = async {
-            let channel = endpoint.connect().await.map_err(|error| of_worker(url, &error))?;
+            let channel = endpoint.connect().await.map_err(|error| lost(url, causes(&error)))?;
             let channel = BoxCloneSyncChannel::new(Authenticated { channel, secret: self.secret.clone() });
             self.check_version(create_worker_client(channel.clone()), url).await?;
             Ok::<_, DataFusionError>(channel)
         };
         let connected = tokio::time::timeout(self.timeout, connect).await;
-        let channel = connected.map_err(|_| of_worker(url, &format_args!("no answer in {:?}", self.timeout)))??;
+        let seconds = self.timeout.as_secs_f64();
+        let no_answer = || lost(url, format!("no answer within {seconds} seconds, the time limit `timeout`"));
+        let channel = connected.map_err(|_| no_answer())??;
         open.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), channel.clone());
         Ok(channel)
     }
@@ -167,32 +193,32 @@ impl Connections {
 #[async_trait]
 impl ChannelResolver for Connections {
     async fn get_worker_client_for_url(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
-        let client = match &self.kind {
-            Kind::Sockets(open) => create_worker_client(self.channel(open, url).await?),
-            Kind::InProcess(workers) => {
-                let worker = workers.upgrade().and_then(|workers| workers.get(url).cloned());
-                let worker = worker.ok_or_else(|| of_worker(url, &"it does not exist"))?;
-                Box::new(InProcess(worker)) as Box<dyn WorkerChannel>
-            }
-        };
-        Ok(Box::new(Named { client, url: url.clone() }))
+        Ok(Box::new(Named { connections: self.clone(), url: url.clone() }))
     }
 }
 
-/// Returns the error of a worker that cannot be reached.
-fn of_worker(url: &Url, error: &dyn fmt::Debug) -> DataFusionError {
-    DataFusionError::Execution(format!("the worker {url} cannot be reached: {error:?}"))
-}
-
-/// Adds the worker to its error.
-fn in_worker(url: &Url, error: DataFusionError) -> DataFusionError {
-    error.context(format!("{IN_WORKER}{url}"))
-}
-
-/// A connection whose errors name the worker.
+/// A connection whose errors name the worker. It is opened by the first request, so that the
+/// failures of connecting are failures of the request.
 struct Named {
-    client: Box<dyn WorkerChannel>,
+    connections: Connections,
     url: Url,
+}
+
+impl Named {
+    /// Sends the plan of a task.
+    async fn send_plan(
+        &self,
+        mut headers: HeaderMap,
+        request: SetPlanRequest,
+        messages: BoxStream<'static, CoordinatorToWorkerMsg>,
+        metrics: ExecutionPlanMetricsSet,
+        context: &Arc<TaskContext>,
+    ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
+        add_session(&mut headers, context, self.connections.float_mode)?;
+        let mut client = self.connections.client(&self.url).await?;
+        let answers = client.coordinator_channel(headers, request, messages, metrics, context).await;
+        answers.map_err(|error| in_worker(&self.url, error))
+    }
 }
 
 #[async_trait]
@@ -205,11 +231,14 @@ impl WorkerChannel for Named {
         metrics: ExecutionPlanMetricsSet,
         context: &Arc<TaskContext>,
     ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
-        let (url, mut headers) = (self.url.clone(), headers);
-        add_session(&mut headers, context)?;
-        let answers = self.client.coordinator_channel(headers, request, messages, metrics, context).await;
-        let answers = answers.map_err(|error| in_worker(&self.url, error))?;
-        Ok(answers.map(move |answer| answer.map_err(|error| in_worker(&url, error))).boxed())
+        let failure = context.session_config().get_extension::<FirstFailure>();
+        let record = move |error| match &failure {
+            Some(failure) => failure.record(error),
+            None => error,
+        };
+        let answers = self.send_plan(headers, request, messages, metrics, context).await.map_err(&record)?;
+        let url = self.url.clone();
+        Ok(answers.map(move |answer| answer.map_err(|error| record(in_worker(&url, error)))).boxed())
     }
 
     async fn execute_task(
@@ -219,17 +248,14 @@ impl WorkerChannel for Named {
         metrics: ExecutionPlanMetricsSet,
         context: &Arc<TaskContext>,
     ) -> Result<Vec<BoxStream<'static, Result<RecordBatch>>>> {
-        let streams = self.client.execute_task(headers, request, metrics, context).await;
-        let streams = streams.map_err(|error| in_worker(&self.url, error))?.into_iter();
-        let named = streams.map(|stream| {
-            let url = self.url.clone();
-            stream.map(move |batch| batch.map_err(|error| in_worker(&url, error))).boxed()
-        });
-        Ok(named.collect())
+        let (connections, url) = (self.connections.clone(), self.url.clone());
+        let (context, start) = (context.clone(), Instant::now());
+        TaskRequest { connections, url, headers, request, metrics, context, start }.rows().await
     }
 
     async fn get_worker_info(&mut self, request: GetWorkerInfoRequest) -> Result<GetWorkerInfoResponse> {
-        self.client.get_worker_info(request).await.map_err(|error| in_worker(&self.url, error))
+        let mut client = self.connections.client(&self.url).await?;
+        client.get_worker_info(request).await.map_err(|error| in_worker(&self.url, error))
     }
 }
 

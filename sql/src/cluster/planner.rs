@@ -1,7 +1,7 @@
 //! The parts of planning before and after the division of an execution plan into stages.
 
 use crate::guard::guard_scans;
-use crate::spread::{PartitionExec, SpreadExec};
+use crate::spread::{ClusterSize, PartitionExec, SpreadExec};
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::display::{PlanType, StringifiedPlan};
@@ -128,16 +128,13 @@ pub(super) fn guard_task(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlan
 
 /// Returns the number of tasks of the nodes of regions: one per worker for a region in partitions,
 /// and one for a whole region and for the merge of partitions. Returns `None` for other nodes.
-pub(super) fn tasks_of_region(
-    event: &DesiredTaskCountEvent<'_>,
-    workers: usize,
-) -> Option<DesiredTaskCountEventResponse> {
+pub(super) fn tasks_of_region(event: &DesiredTaskCountEvent<'_>) -> Option<DesiredTaskCountEventResponse> {
     if event.plan.is::<SpreadExec>() {
         return Some(DesiredTaskCountEventResponse::maximum(1));
     }
     event.plan.is::<PartitionExec>().then(|| match event.plan.output_partitioning().partition_count() {
         1 => DesiredTaskCountEventResponse::maximum(1),
-        _ => DesiredTaskCountEventResponse::desired(workers),
+        _ => DesiredTaskCountEventResponse::desired(ClusterSize::workers(event.session_config)),
     })
 }
 

@@ -1,8 +1,9 @@
 //! Regions as messages. Values and expressions of DataFusion travel in DataFusion's messages, and
 //! the other parts of a region as JSON.
 
-use super::codec::{malformed, tensor_message, tensor_table};
-use super::message::TensorMessage;
+use super::check::check_region;
+use super::codec::{tensor_message, tensor_table};
+use super::message::{ColumnMessage, TensorMessage, malformed, unsendable};
 use crate::aggregates::Aggregate;
 use crate::claim::{
     ColumnInfo, Combinations, GroupColumn, GroupedJoin, Leaf, LeafColumn, LeafRole, LeafSource, Mask, OuterJoin,
@@ -64,15 +65,6 @@ struct LeafMessage {
     exprs: Vec<protobuf::LogicalExprNode>,
 }
 
-/// A [`ColumnInfo`].
-#[derive(Clone, PartialEq, prost::Message)]
-struct ColumnMessage {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(message, optional, tag = "2")]
-    ty: Option<protobuf::ArrowType>,
-}
-
 /// The parts of a leaf that are JSON.
 #[derive(Serialize, Deserialize)]
 struct LeafText {
@@ -108,14 +100,14 @@ impl RegionMessage {
         };
         Ok(RegionMessage {
             leaves: leaves.iter().map(leaf_message).collect::<Result<_>>()?,
-            text: serde_json::to_string(&text).map_err(malformed)?,
+            text: serde_json::to_string(&text).map_err(unsendable)?,
         })
     }
 
     /// Returns the region. `context` has the functions that expressions call.
     ///
     /// # Errors
-    /// If the message is malformed, or a function is unknown.
+    /// If the message or the region is malformed, or a function is unknown.
     pub(super) fn region(&self, context: &TaskContext) -> Result<Region> {
         let leaves: Vec<Leaf> = self.leaves.iter().map(|leaf| leaf_of(leaf, context)).collect::<Result<_>>()?;
         let text: RegionText<'_> = serde_json::from_str(&self.text).map_err(malformed)?;
@@ -128,17 +120,16 @@ impl RegionMessage {
             float_keys: text.float_keys.into_owned(),
             groups: text.groups.into_owned(),
         };
-        Ok(Region { join, aggregates: text.aggregates.into_owned() })
+        let region = Region { join, aggregates: text.aggregates.into_owned() };
+        check_region(&region)?;
+        Ok(region)
     }
 }
 
 fn leaf_message(leaf: &Leaf) -> Result<LeafMessage> {
-    let column = |column: &ColumnInfo| {
-        let ty = protobuf::ArrowType::try_from(&column.ty).map_err(malformed)?;
-        Ok(ColumnMessage { name: column.name.clone(), ty: Some(ty) })
-    };
-    let value = |value: &ScalarValue| protobuf::ScalarValue::try_from(value).map_err(malformed);
-    let expr = |expr: &Expr| serialize_expr(expr, &DefaultLogicalExtensionCodec {}).map_err(malformed);
+    let column = |column: &ColumnInfo| ColumnMessage::new(&column.name, &column.ty);
+    let value = |value: &ScalarValue| protobuf::ScalarValue::try_from(value).map_err(unsendable);
+    let expr = |expr: &Expr| serialize_expr(expr, &DefaultLogicalExtensionCodec {}).map_err(unsendable);
     let mut message = LeafMessage {
         name: leaf.name.clone(),
         columns: leaf.columns.iter().map(column).collect::<Result<_>>()?,
@@ -158,15 +149,12 @@ fn leaf_message(leaf: &Leaf) -> Result<LeafMessage> {
         }
     };
     let text = LeafText { role: leaf.role, required: leaf.required.clone(), source };
-    message.text = serde_json::to_string(&text).map_err(malformed)?;
+    message.text = serde_json::to_string(&text).map_err(unsendable)?;
     Ok(message)
 }
 
 fn leaf_of(message: &LeafMessage, context: &TaskContext) -> Result<Leaf> {
-    let column = |column: &ColumnMessage| {
-        let ty = column.ty.as_ref().ok_or_else(|| malformed("a column has no type"))?;
-        Ok(ColumnInfo { name: column.name.clone(), ty: ty.try_into().map_err(malformed)? })
-    };
+    let column = |column: &ColumnMessage| Ok(ColumnInfo { name: column.name.clone(), ty: column.ty()? });
     let value = |value: &protobuf::ScalarValue| ScalarValue::try_from(value).map_err(malformed);
     let expr = |expr: &protobuf::LogicalExprNode| {
         parse_expr(expr, context, &DefaultLogicalExtensionCodec {}).map_err(malformed)

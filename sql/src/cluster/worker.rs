@@ -3,9 +3,10 @@
 use super::codec::RegionCodec;
 use super::connection::{self, Connections, Secret};
 use super::planner::guard_task;
-use super::session_header::session_of;
+use super::session_header::SessionText;
 use crate::database::Database;
 use crate::engines::Engines;
+use crate::policy::Cache;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_distributed::{DistributedExt, WorkerQueryContext};
@@ -61,14 +62,16 @@ impl Worker {
         secret: Option<Secret>,
     ) -> Worker {
         let timeout = connections.timeout;
-        let codec = RegionCodec { engines: engines.clone(), cache: Arc::default() };
+        let (engines, cache) = (engines.clone(), Arc::<Cache>::default());
         let session = move |query: WorkerQueryContext| {
-            let (codec, connections) = (codec.clone(), connections.clone());
+            let (engines, cache, connections) = (engines.clone(), cache.clone(), connections.clone());
             async move {
+                let text = SessionText::of(&query.headers)?;
+                let codec = RegionCodec { engines, float_mode: text.float_mode(), cache };
                 let builder = query.builder.with_distributed_user_codec(codec);
                 let builder = builder.with_distributed_channel_resolver(connections);
                 let builder = builder.with_distributed_worker_plan_rewrite_handler(guard_task);
-                session_of(builder, &query.headers)
+                text.session(builder)
             }
         };
         let tasks = datafusion_distributed::Worker::from_session_builder(session)

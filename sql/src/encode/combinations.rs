@@ -110,7 +110,8 @@ fn computed_columns(
         return Ok((codes, parts.evaluate_all(&combinations.exprs)?));
     };
     let passes = parts.evaluate(condition)?;
-    let passes = passes.as_boolean();
+    let not_boolean = || DataFusionError::Plan("a condition is not boolean".into());
+    let passes = passes.as_boolean_opt().ok_or_else(not_boolean)?;
     let passing: Vec<usize> = (0..passes.len()).filter(|&k| passes.is_valid(k) && passes.value(k)).collect();
     let codes: Vec<Vec<u64>> = codes.iter().map(|list| passing.iter().map(|&k| list[k]).collect()).collect();
     parts = Parts::new(join, combinations, sources, &codes)?;

@@ -55,10 +55,18 @@ impl Domain {
     /// join no entry.
     ///
     /// # Errors
-    /// If Arrow refuses a computation.
+    /// If Arrow refuses a computation, or `extent` is given and the values are not integers.
     pub fn new(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Result<(Domain, Vec<Vec<u64>>)> {
         let columns = tuples.iter().map(|tuple| if let [column] = &tuple[..] { Integers::of(column) } else { None });
-        let Some(columns) = columns.collect::<Option<Vec<Integers>>>() else { return list_domain(tuples) };
+        let Some(columns) = columns.collect::<Option<Vec<Integers>>>() else {
+            return match (extent, tuples.first().and_then(|tuple| tuple.first())) {
+                (Some(_), Some(column)) => {
+                    let (value, ty) = ("a key of a tensor".into(), column.data_type().clone());
+                    Err(FallbackReason::Unsupported { value, ty }.into())
+                }
+                _ => list_domain(tuples),
+            };
+        };
         let ty = tuples.first().map_or(DataType::Int64, |tuple| tuple[0].data_type().clone());
         Ok(range_domain(&columns, &ty, extent).unwrap_or_else(|| integers_domain(&columns, &ty)))
     }

@@ -205,6 +205,9 @@ impl<'a> Groups<'a> {
     /// Returns the fold of a column over a semiring in each group.
     pub(super) fn semiring_folds(&self, column: &ArrayRef, semiring: &Semiring, size: Option<u64>) -> Result<Values> {
         let values = scalars(column);
+        if values.len() != column.len() {
+            return Err(unsupported(column));
+        }
         let fold = |rows: &mut dyn Iterator<Item = usize>| {
             let folded = rows.filter_map(|row| values[row].clone()).map(Ok).reduce(|a, b| semiring.add(&a?, &b?));
             folded

@@ -5,6 +5,7 @@ use super::cache::Cache;
 use crate::error::FallbackReason;
 use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
+use crate::node::RegionNode;
 use crate::options::RedpollOptions;
 use crate::run_ends::check_outer_joins;
 use crate::same_names::physical_optimizer_rules;
@@ -74,12 +75,16 @@ impl Fallback {
     }
 
     /// Returns DataFusion's execution plan for a place in the plan of a query, whose other parts
-    /// the physical optimizer has not seen yet.
+    /// the physical optimizer has not seen yet. The plan has no regions below the aggregate, unless
+    /// DataFusion cannot run them: the query contains the plans of these regions already, and the
+    /// number of plans would double with each level of nesting.
     ///
     /// # Errors
     /// The errors of [`Fallback::stream`].
     pub(crate) async fn initial_plan(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
-        self.plan_in(&plain_session(context, Vec::new())).await
+        let plan = self.plan.as_ref().clone().transform_down_with_subqueries(unclaim).data()?;
+        let without_regions = Fallback { plan: Arc::new(plan), ..self.clone() };
+        without_regions.plan_in(&plain_session(context, Vec::new())).await
     }
 
     /// Returns DataFusion's execution plan in a session.
@@ -90,6 +95,15 @@ impl Fallback {
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), session, |_, _| {})?;
         check_outer_joins(&optimized)?;
         planner.create_physical_plan(&optimized, session).await
+    }
+}
+
+/// Replaces a region by its aggregate, if DataFusion can run the aggregate.
+fn unclaim(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Extension(extension) = &plan else { return Ok(Transformed::no(plan)) };
+    match extension.node.as_any().downcast_ref::<RegionNode>().map(RegionNode::aggregate) {
+        Some(aggregate) if check_outer_joins(aggregate).is_ok() => Ok(Transformed::yes(aggregate.as_ref().clone())),
+        _ => Ok(Transformed::no(plan)),
     }
 }
 
@@ -140,7 +154,6 @@ mod tests {
     use crate::Database;
     use crate::engine::{Engine, Outcome, RunError, RunLimits};
     use crate::engines::Engines;
-    use crate::node::RegionNode;
     use crate::planner::RegionPlanner;
     use datafusion::common::tree_node::TreeNodeRecursion;
     use datafusion::physical_plan::displayable;

@@ -1,24 +1,31 @@
 //! Translation of a region, with the encoded rows of its leaves, to a Logic plan.
 //!
-//! The fields of the plan are the fields of the region that join leaves, group rows, are compared
-//! or have their distinct values aggregated, and the other modes of tensors. Most folds over the
-//! rows of the join are one aggregate over a mapjoin of the leaves:
+//! A field of the region is a field of the plan if the field joins leaves, groups rows or is
+//! compared, or if its distinct values are aggregated. Each mode of a leaf that is a tensor is also
+//! a field of the plan. Most folds over the rows of the join are one aggregate over a mapjoin of
+//! the leaves:
 //!
 //! - the number of rows is the sum of the product of the leaves' numbers of rows;
 //! - in a sum of products, the sum of a factor takes the place of the number of rows of the
 //!   factor's leaf;
 //! - the existence of a row is an `or` over rows of an `and` over leaves;
-//! - a minimum or maximum is a `max` over rows of a `min` over leaves, where the leaf of the column
-//!   has the code of its value, and any other leaf has the largest code, or 0 if it has no row;
+//! - a minimum or maximum is a `max` of codes over rows, where codes are assigned so that the
+//!   wanted value has the largest code. The code of a row is a `min` over leaves: the leaf of the
+//!   column has the code of its value, and any other leaf has the largest `u64`, or 0 if it has no
+//!   row;
 //! - a fold over a semiring is a `plus` over rows of the `times` of the arguments.
 //!
 //! Distinct values take two aggregates: an `or` shows for each value whether a row has it, and the
 //! values with a row are then counted or added.
 //!
 //! A semi-join or anti-join leaf counts once: fields that only this leaf has are folded with `or`
-//! first. A leaf with a row for every combination of codes is left out where its rows are only
-//! counted. Examples of such leaves are a table whose keys other tables refer to, and a table of
-//! all elements of a matrix.
+//! first.
+//!
+//! A leaf with exactly one row for every combination of codes is the factor 1 in a product, unless
+//! the fold reads a column of the leaf. Sums of products, numbers of rows and tests for the
+//! existence of rows omit this factor if the other factors determine which groups have rows.
+//! Examples of such leaves are a table whose keys other tables refer to, and a table of all
+//! elements of a matrix.
 
 mod all_true;
 mod describe;

@@ -12,6 +12,10 @@ pub(crate) struct ClusterSize {
 }
 
 impl ClusterSize {
+    /// The least number of partitions of a worker. With one partition, DataFusion sends no rows
+    /// from one worker to another.
+    pub(crate) const MIN_PARTITIONS: usize = 2;
+
     /// Returns the size of the cluster of a session; `None` if the session has no cluster.
     pub(crate) fn of(config: &SessionConfig) -> Option<ClusterSize> {
         config.get_extension::<ClusterSize>().as_deref().copied()

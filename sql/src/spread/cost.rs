@@ -25,27 +25,28 @@ pub(super) fn cheapest(
 
 /// Returns the time of a worker, as a number of rows that it encodes in this time.
 fn time(divided: &DividedRegion, (workers, partitions): (usize, usize), rows: impl Fn(usize) -> f64) -> f64 {
+    let DividedRegion { region, division } = divided;
     // The rows of an input that one worker receives.
     let received = |input: usize| {
-        let PartitionInput { input, rows: of_partition } = &divided.inputs[input];
+        let PartitionInput { input, rows: of_partition } = &division.inputs[input];
         let rows = rows(*input);
         match of_partition {
             PartitionRows::All => rows,
             PartitionRows::OfKey(_) => rows / workers as f64,
             PartitionRows::OfCell(columns) => {
-                let fields = columns.iter().zip(&divided.fields).filter(|(column, _)| column.is_some());
+                let fields = columns.iter().zip(&division.fields).filter(|(column, _)| column.is_some());
                 let parts: usize = fields.map(|(_, (_, parts))| *parts).product();
                 // A worker has several cells.
                 rows / parts as f64 * (partitions as f64 / workers as f64)
             }
         }
     };
-    let encoded: f64 = (0..divided.inputs.len()).map(received).sum();
-    let join = &divided.region.join;
-    let is_divided = !divided.fields.is_empty();
+    let encoded: f64 = (0..division.inputs.len()).map(received).sum();
+    let join = &region.join;
+    let is_divided = !division.fields.is_empty();
     let joined: f64 = (0..join.leaves.len())
         .filter_map(|leaf| join.input(leaf))
-        .map(|input| match divided.inputs[input].rows {
+        .map(|input| match division.inputs[input].rows {
             // A worker joins only those rows that match its rows of other inputs.
             PartitionRows::All if is_divided => received(input) / workers as f64,
             _ => received(input),

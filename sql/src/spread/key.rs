@@ -16,6 +16,12 @@ const MAX_DIVIDED: usize = 6;
 pub(crate) struct DividedRegion {
     /// The region of one partition. Its leaves read the inputs of the partition.
     pub(crate) region: Arc<Region>,
+    pub(crate) division: Division,
+}
+
+/// The division of the rows of a region.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Division {
     /// The inputs of a partition.
     pub(crate) inputs: Vec<PartitionInput>,
     /// The fields that divide the rows, each with the number of parts. A single field, the key, is
@@ -142,7 +148,7 @@ fn divided(
             inputs.len() - 1
         });
     }
-    DividedRegion { region: Arc::new(region), inputs, fields, has_states, null_if_zero }
+    DividedRegion { region: Arc::new(region), division: Division { inputs, fields, has_states, null_if_zero } }
 }
 
 /// Returns the column of each leaf that divides the rows of the leaf by a field; `None` if the

@@ -83,7 +83,8 @@ impl Database {
             inputs.push(MemorySourceConfig::try_new_from_batches(plan.schema(), rows)? as Arc<dyn ExecutionPlan>);
         }
         let size = ClusterSize { workers };
-        let partitions = workers.get().saturating_mul(state.config().target_partitions().max(2));
+        let partitions =
+            workers.get().saturating_mul(state.config().target_partitions().max(ClusterSize::MIN_PARTITIONS));
         let region = node.region();
         let rows_of =
             |input: usize| memory(&inputs[input]).map_or(0, |rows| rows.iter().map(RecordBatch::num_rows).sum()) as f64;
@@ -97,7 +98,7 @@ impl Database {
         let mut loads = Vec::new();
         for divided in &divisions {
             let mut load = load(divided, &inputs, (size, partitions), &self.context().task_ctx()).await?;
-            load.is_chosen = chosen.as_ref().is_some_and(|chosen| chosen.fields == divided.fields);
+            load.is_chosen = chosen.as_ref().is_some_and(|chosen| chosen.division.fields == divided.division.fields);
             loads.push(load);
         }
         Ok(loads)
@@ -120,7 +121,7 @@ async fn load(
     let workers = size.workers.get();
     let mut of_worker = vec![0; workers];
     let mut bytes = 0;
-    for input in &divided.inputs {
+    for input in &divided.division.inputs {
         let plan = &inputs[input.input];
         let (plan, key) = match &input.rows {
             PartitionRows::All => (plan.clone(), None),
@@ -142,7 +143,7 @@ async fn load(
                 }
                 // Without a division, one worker reads the rows; with one, all do.
                 None => {
-                    let readers = if divided.fields.is_empty() { 1 } else { workers };
+                    let readers = if divided.division.fields.is_empty() { 1 } else { workers };
                     bytes += size * readers as u64;
                     of_worker[..readers].iter_mut().for_each(|rows| *rows += batch.num_rows() as u64);
                 }
@@ -155,7 +156,7 @@ async fn load(
         parts => format!("{} in {parts}", join.fields[*field].name),
     };
     Ok(Load {
-        division: divided.fields.iter().map(field).collect::<Vec<_>>().join(", "),
+        division: divided.division.fields.iter().map(field).collect::<Vec<_>>().join(", "),
         is_chosen: false,
         rows: of_worker.iter().sum(),
         bytes,

@@ -41,7 +41,7 @@ mod verdict;
 pub(crate) use cluster_size::ClusterSize;
 pub(crate) use key::DividedRegion;
 #[cfg(feature = "cluster")]
-pub(crate) use key::PartitionInput;
+pub(crate) use key::{Division, PartitionRows};
 pub use load::Load;
 pub(crate) use partition::PartitionExec;
 pub(crate) use plan::{divide, plan_divided};

@@ -72,7 +72,7 @@ impl PartitionExec {
     ) -> PartitionExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(runner.schema.clone()),
-            Partitioning::UnknownPartitioning(partition_count(&divided.inputs, &inputs)),
+            Partitioning::UnknownPartitioning(partition_count(&divided.division.inputs, &inputs)),
             EmissionType::Final,
             Boundedness::Bounded,
         );
@@ -117,7 +117,7 @@ impl PartitionExec {
     /// Returns whether each partition reads all rows of an input.
     #[cfg(feature = "cluster")]
     pub(crate) fn reads_whole(&self, input: usize) -> bool {
-        hashed_column(&self.divided.inputs[input], &self.inputs[input]).is_none()
+        hashed_column(&self.divided.division.inputs[input], &self.inputs[input]).is_none()
     }
 
     /// Returns the target of the kernels on workers.
@@ -179,11 +179,11 @@ impl DisplayAs for PartitionExec {
         let join = &self.runner.region.join;
         let count = self.properties.partitioning.partition_count();
         write!(f, "RedpollPartitionExec: {}, ", program::describe(&self.runner.region))?;
-        if self.divided.fields.is_empty() {
+        if self.divided.division.fields.is_empty() {
             return f.write_str("one partition");
         }
         write!(f, "{count} partitions by ")?;
-        for (k, (field, parts)) in self.divided.fields.iter().enumerate() {
+        for (k, (field, parts)) in self.divided.division.fields.iter().enumerate() {
             let separator = if k == 0 { "" } else { ", " };
             write!(f, "{separator}`{}`", join.fields[*field].name)?;
             if *parts > 0 {
@@ -208,7 +208,7 @@ impl ExecutionPlan for PartitionExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let inputs = self.divided.inputs.iter().zip(&self.inputs);
+        let inputs = self.divided.division.inputs.iter().zip(&self.inputs);
         let requirements = inputs.map(|(input, plan)| match hashed_column(input, plan) {
             Some(key) => {
                 let column = Column::new(plan.schema().field(key).name(), key);
@@ -279,7 +279,7 @@ impl PartitionJob {
             move || Allowance::from_pool(context.memory_pool(), cache.clone(), cancelled.clone())
         };
         let work = move || {
-            let cells = rows_by_cell(&divided.inputs, inputs.map_err(read_error)?).map_err(read_error)?;
+            let cells = rows_by_cell(&divided.division.inputs, inputs.map_err(read_error)?, &encoding)?;
             let run = |rows: Vec<InputRows>| {
                 let prepared = Arc::new(runner.prepare(&rows, &encoding)?);
                 drop(rows);
@@ -302,7 +302,7 @@ impl PartitionJob {
         let divided = self.divided.clone();
         let reserved = move |batch| {
             let _ = &results;
-            with_nulls(batch, &divided.null_if_zero)
+            with_nulls(batch, &divided.division.null_if_zero)
         };
         Ok(stream::iter(slices.into_iter().map(reserved)).boxed())
     }
@@ -315,7 +315,7 @@ impl PartitionJob {
     /// Returns the rows of an input that the partition reads.
     async fn rows(&self, k: usize, allowance: &Allowance) -> Result<InputRows> {
         let plan = &self.inputs[k];
-        match hashed_column(&self.divided.inputs[k], plan) {
+        match hashed_column(&self.divided.division.inputs[k], plan) {
             Some(_) if self.is_partitioned => {
                 let rows = plan.execute(self.partition, self.context.clone())?;
                 Ok(read_rows(rows, allowance).await?.into())

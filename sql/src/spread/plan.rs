@@ -68,7 +68,7 @@ pub(crate) async fn plan_divided(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let partitions = ClusterSize::partitions(session.config());
     // Two inputs of a partition may be one input of the region, and a plan can only run once.
-    let inputs = divided.inputs.iter().map(|input| {
+    let inputs = divided.division.inputs.iter().map(|input| {
         let plan = reset_plan_states(inputs[input.input].clone())?;
         Ok(match &input.rows {
             PartitionRows::OfCell(columns) => Arc::new(ReplicateExec::new(plan, &divided, columns, partitions)?),
@@ -82,7 +82,7 @@ pub(crate) async fn plan_divided(
         let runner = RegionRunner { region: divided.region.clone(), engine, schema: region_schema };
         Arc::new(PartitionExec::new(runner, Arc::new(divided), inputs, (cache.clone(), target)))
     };
-    let merged = if divided.has_states {
+    let merged = if divided.division.has_states {
         let (functions, input_schema) = aggregate_functions(&fallback.plan, session, planning)?;
         let mut fields: Vec<FieldRef> = schema.fields()[..groups].to_vec();
         for function in &functions {
@@ -103,10 +103,7 @@ pub(crate) async fn plan_divided(
     };
     let datafusion_plan = match ClusterSize::of(session.config()) {
         None => DataFusionPlan::Logical(fallback),
-        Some(_) => DataFusionPlan::Execution {
-            plan: fallback.initial_plan(&session.task_ctx()).await?,
-            fallback: Some(fallback),
-        },
+        Some(_) => DataFusionPlan::on_cluster(fallback, &session.task_ctx()).await?,
     };
     Ok(Arc::new(SpreadExec::new(merged, datafusion_plan, cache.clone(), schema)))
 }

@@ -47,7 +47,7 @@ impl ReplicateExec {
         columns: &[Option<usize>],
         partitions: usize,
     ) -> Result<ReplicateExec> {
-        let divisions = columns.iter().copied().zip(region.fields.iter().map(|(_, parts)| *parts)).collect();
+        let divisions = columns.iter().copied().zip(region.division.fields.iter().map(|(_, parts)| *parts)).collect();
         Ok(ReplicateExec::over(input, divisions, partition_numbers(partitions)?))
     }
 

@@ -4,7 +4,7 @@
 use crate::error::{Error, FallbackReason};
 use crate::metrics::Metrics;
 use crate::policy::{Cache, Fallback, with_schema};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
@@ -45,13 +45,40 @@ pub(crate) enum DataFusionPlan {
         /// The logical plan; `None` on a worker.
         fallback: Option<Fallback>,
     },
+    /// DataFusion cannot run the region on a cluster, because an outer join would pad a run-end
+    /// encoded column.
+    Refused {
+        /// The column.
+        column: String,
+        /// The type of the column's values.
+        ty: DataType,
+        /// The logical plan; `None` on a worker.
+        fallback: Option<Fallback>,
+    },
 }
 
 impl DataFusionPlan {
+    /// Returns DataFusion's plan of a region on a cluster.
+    ///
+    /// # Errors
+    /// If DataFusion cannot plan the region.
+    pub(super) async fn on_cluster(fallback: Fallback, context: &TaskContext) -> Result<DataFusionPlan> {
+        let error = match fallback.initial_plan(context).await {
+            Ok(plan) => return Ok(DataFusionPlan::Execution { plan, fallback: Some(fallback) }),
+            Err(error) => error,
+        };
+        let cause = match error.find_root() {
+            DataFusionError::External(cause) => cause.downcast_ref::<Error>(),
+            _ => None,
+        };
+        let Some(Error::RunEndEncoded { column, ty }) = cause else { return Err(error) };
+        Ok(DataFusionPlan::Refused { column: column.clone(), ty: ty.clone(), fallback: Some(fallback) })
+    }
+
     fn fallback(&self) -> Option<&Fallback> {
         match self {
             DataFusionPlan::Logical(fallback) => Some(fallback),
-            DataFusionPlan::Execution { fallback, .. } => fallback.as_ref(),
+            DataFusionPlan::Execution { fallback, .. } | DataFusionPlan::Refused { fallback, .. } => fallback.as_ref(),
         }
     }
 
@@ -60,6 +87,9 @@ impl DataFusionPlan {
         match self {
             DataFusionPlan::Logical(fallback) => fallback.stream(schema, context).await,
             DataFusionPlan::Execution { plan, .. } => Ok(with_schema(plan.execute(0, context)?, schema)),
+            DataFusionPlan::Refused { column, ty, .. } => {
+                Err(Error::RunEndEncoded { column: column.clone(), ty: ty.clone() }.into())
+            }
         }
     }
 }
@@ -81,6 +111,12 @@ impl SpreadExec {
         let metrics = ExecutionPlanMetricsSet::new();
         SpreadExec { merged, datafusion_plan, cache, schema, properties: Arc::new(properties), metrics }
     }
+
+    /// Returns DataFusion's own plan of the region.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn datafusion_plan(&self) -> &DataFusionPlan {
+        &self.datafusion_plan
+    }
 }
 
 impl DisplayAs for SpreadExec {
@@ -100,7 +136,7 @@ impl ExecutionPlan for SpreadExec {
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         match &self.datafusion_plan {
-            DataFusionPlan::Logical(_) => vec![&self.merged],
+            DataFusionPlan::Logical(_) | DataFusionPlan::Refused { .. } => vec![&self.merged],
             DataFusionPlan::Execution { plan, .. } => vec![&self.merged, plan],
         }
     }
@@ -120,7 +156,9 @@ impl ExecutionPlan for SpreadExec {
         let mut inputs = inputs.into_iter();
         let (merged, plan) = (inputs.next(), inputs.next());
         let (merged, datafusion_plan) = match (merged, plan, &self.datafusion_plan) {
-            (Some(merged), None, DataFusionPlan::Logical(_)) => (merged, self.datafusion_plan.clone()),
+            (Some(merged), None, DataFusionPlan::Logical(_) | DataFusionPlan::Refused { .. }) => {
+                (merged, self.datafusion_plan.clone())
+            }
             (Some(merged), Some(plan), DataFusionPlan::Execution { fallback, .. }) => {
                 (merged, DataFusionPlan::Execution { plan, fallback: fallback.clone() })
             }

@@ -2,10 +2,15 @@
 
 use crate::spread::{QUERIES, graph};
 use redpoll::logic::op::Builtin;
+use redpoll::logic::{Alias, DType, FloatMode, Plan};
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
+use redpoll::sql::datafusion::dataframe::DataFrame;
 use redpoll::sql::datafusion::physical_plan::displayable;
-use redpoll::sql::{Database, Number, Semiring};
+use redpoll::sql::{Cluster, ComputeFn, Database, Engine, Number, Outcome, RunError, RunLimits, Semiring, TensorTable};
+use redpoll::storage::Tensor;
 use redpoll_testing::sql::{compare_rows, database, on_workers, run};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex};
 
 /// Returns the execution plan as text.
 async fn plan(database: &Database, sql: &str) -> String {
@@ -138,4 +143,119 @@ async fn large_tables_are_divided_among_tasks() {
     let error = run(&cluster, "SELECT count(*) FROM t WHERE v > (SELECT v FROM t)").await.unwrap_err();
     assert!(error.to_string().contains("may have several rows"), "{error}");
     run(&cluster, "EXPLAIN ANALYZE SELECT t.i, count(*) FROM t JOIN one b ON t.j = b.j GROUP BY t.i").await.unwrap();
+}
+
+/// A region whose plan DataFusion cannot run, because an outer join would pad a run-end encoded
+/// column, runs on workers, also below other nodes. If its rows must be left to DataFusion, the
+/// error says what to change.
+#[tokio::test(flavor = "multi_thread")]
+async fn regions_without_a_datafusion_plan_run_on_workers() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE i (id BIGINT, g BIGINT, x DOUBLE) AS VALUES (1, 1, 1.0), (2, 1, CAST('nan' AS DOUBLE)), (7, 2, 2.0)",
+        "CREATE TABLE p (id BIGINT, s VARCHAR) AS VALUES (1, 'a'), (2, 'b')",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    let from = r#"FROM i LEFT JOIN (SELECT id, arrow_cast(s, 'RunEndEncoded("run_ends": non-null Int32, "values": Utf8)')
+        AS r FROM p) q ON q.id = i.id"#;
+    let groups = format!("SELECT i.g, count(q.r) AS n {from} GROUP BY i.g");
+    let joined = format!("SELECT p.s, sum(t.n) FROM ({groups}) t JOIN p ON p.id = t.g GROUP BY p.s");
+    for spread in ["whole", "keyed", "cells"] {
+        let cluster = on_workers(&database, (spread, 3)).await.unwrap();
+        for sql in [&groups, &joined] {
+            let text = plan(&cluster, sql).await;
+            assert!(text.contains("RedpollSpreadExec") && !text.contains("RedpollExec"), "{text}");
+            let found = run(&cluster, sql).await.unwrap_or_else(|e| panic!("{spread}: {sql}: {e}"));
+            compare_rows(&found, &run(&database, sql).await.unwrap(), false).unwrap();
+        }
+        // DataFusion would have to compute this maximum, because the column has a NaN.
+        let error = run(&cluster, &format!("SELECT count(q.r), max(i.x) {from}")).await.unwrap_err().to_string();
+        assert!(error.contains("is run-end encoded") && error.contains("`arrow_cast(r, 'Utf8')`"), "{error}");
+    }
+}
+
+/// The plan of a region that is nested in others has one node for each region: DataFusion's own
+/// plan of a region, which is part of the plan, has no regions.
+#[tokio::test(flavor = "multi_thread")]
+async fn nested_regions_are_planned_once() {
+    let database = graph().await;
+    let cluster = on_workers(&database, ("whole", 2)).await.unwrap();
+    let mut table = "n".to_owned();
+    for level in 1..=4 {
+        let sql =
+            format!("SELECT {table}.id, count(*) AS c FROM {table} JOIN e ON e.src = {table}.id GROUP BY {table}.id");
+        let frame = cluster.sql(&sql).await.unwrap();
+        let (state, optimized) = (cluster.context().state(), frame.into_optimized_plan().unwrap());
+        let text = plan(&cluster, &sql).await;
+        assert_eq!(text.matches("RedpollSpreadExec").count(), level, "{text}");
+        // The regions of a view of an optimized plan are claimed already.
+        table = format!("level_{level}");
+        cluster.context().register_table(&*table, DataFrame::new(state, optimized).into_view()).unwrap();
+    }
+    let sql = format!("SELECT sum(c) FROM {table}");
+    let rows = run(&cluster, &sql).await.unwrap();
+    assert_eq!(rows[0].num_rows(), 1);
+}
+
+/// A part of a plan that cannot be sent ends the query with its own error, not with the time limit
+/// of the workers that wait for the plan.
+#[tokio::test(flavor = "multi_thread")]
+async fn unsent_plans_end_queries() {
+    let database = graph().await;
+    let broken: ComputeFn = Box::new(|| Err(RunError::Failed("the tensor is broken".into())));
+    database.register_table("m", TensorTable::lazy((vec![30, 30], DType::F64), None, broken).unwrap()).unwrap();
+    let cluster = on_workers(&database, ("keyed", 3)).await.unwrap();
+    let sql = "SELECT a.src, count(*) FROM e a JOIN e b ON a.dst = b.src JOIN m ON m.i0 = b.dst GROUP BY a.src";
+    let error = run(&cluster, sql).await.unwrap_err();
+    assert!(redpoll::sql::message(&error).contains("the tensor is broken"), "{error}");
+}
+
+/// An engine that records the float modes in which it was asked to run.
+#[derive(Debug)]
+struct RecordingEngine {
+    session: redpoll::Session,
+    mode: FloatMode,
+    modes: Arc<Mutex<Vec<FloatMode>>>,
+}
+
+impl Engine for RecordingEngine {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError> {
+        self.modes.lock().unwrap().push(self.mode);
+        self.session.run(plan, bindings, limits)
+    }
+
+    fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
+        self.session.explain(plan, bindings)
+    }
+
+    fn float_mode(&self) -> FloatMode {
+        self.mode
+    }
+
+    fn with_float_mode(&self, mode: FloatMode) -> Result<Arc<dyn Engine>, RunError> {
+        Ok(Arc::new(RecordingEngine { session: self.session.clone(), mode, modes: self.modes.clone() }))
+    }
+}
+
+/// Workers run regions in the float mode of the coordinator's session.
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_run_in_the_float_mode_of_the_session() {
+    let modes = Arc::<Mutex<Vec<FloatMode>>>::default();
+    let engine = |mode| RecordingEngine { session: redpoll::Session::default(), mode, modes: modes.clone() };
+    let workers = Database::new(Arc::new(engine(FloatMode::Relaxed)));
+    let cluster = Cluster::in_process(NonZero::new(2).unwrap(), &workers);
+    for mode in [FloatMode::StrictIeee, FloatMode::Relaxed] {
+        let database = Database::new(Arc::new(engine(mode))).on_cluster(&cluster);
+        for statement in [
+            "SET redpoll.claim = 'always'",
+            "SET redpoll.spread = 'keyed'",
+            "CREATE TABLE t (k BIGINT, v DOUBLE) AS SELECT value % 7, value FROM generate_series(1, 100)",
+            "SELECT a.k, sum(a.v * b.v) FROM t a JOIN t b ON a.k = b.k GROUP BY a.k",
+        ] {
+            run(&database, statement).await.unwrap_or_else(|e| panic!("{statement}: {e}"));
+        }
+        let found = std::mem::take(&mut *modes.lock().unwrap());
+        assert!(!found.is_empty() && found.iter().all(|found| *found == mode), "{mode:?}: {found:?}");
+    }
 }
