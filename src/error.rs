@@ -37,6 +37,17 @@ pub enum Error {
         /// The outputs of the queries of the plan, or the results of the program.
         queries: Vec<Alias>,
     },
+    /// A transformation of a schedule does not fit the loops of its query. The fault is the
+    /// author's.
+    #[error("schedule of `{query}`, at `{at}`: {fault}")]
+    ScheduledLoops {
+        /// The outputs of the query.
+        query: String,
+        /// The transformation, or the loops that it transforms.
+        at: String,
+        /// The fault and its remedy.
+        fault: String,
+    },
     /// An environment variable has an invalid value. The fault is the user's.
     #[error("{0}")]
     Environment(&'static str),
@@ -86,7 +97,7 @@ pub enum Error {
     VerifyPhysical(#[source] redpoll_logic::physical::verify::VerifyError),
     /// A phase between physical plan and kernel rejected a query, or its run failed. The cause says
     /// whose fault it is.
-    #[error("{}", query_text(*.phase, .query, .source))]
+    #[error("{phase} of query `{query}`: {source}")]
     Query {
         /// The phase.
         phase: Phase,
@@ -165,6 +176,27 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
+    /// Returns the error of a phase of a query. A fault of the schedule is
+    /// [`Error::ScheduledLoops`], because schedules come from the user.
+    pub(crate) fn of_query(phase: Phase, query: &str, source: redpoll_kernels::Error) -> Error {
+        match schedule_fault(&source) {
+            Some((at, fault)) if phase == Phase::Notation => {
+                Error::ScheduledLoops { query: query.into(), at: at.into(), fault: fault.into() }
+            }
+            _ => Error::Query { phase, query: query.into(), source: Box::new(source) },
+        }
+    }
+
+    /// Returns whether the fault is that of a schedule.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_schedule_fault(&self) -> bool {
+        match self {
+            Error::Schedule(_) | Error::ScheduledQuery { .. } | Error::ScheduledLoops { .. } => true,
+            Error::Program { source, .. } => schedule_fault(source).is_some(),
+            _ => false,
+        }
+    }
+
     /// Returns whether a device failed to run a query, in which case the CPU may run the query.
     pub(crate) fn is_device_failure(&self) -> bool {
         let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
@@ -228,17 +260,17 @@ fn with_calls(tables: &[UnboundTable]) -> String {
     tables.iter().map(|t| format!(".with(\"{}\", tensor)", t.table)).collect()
 }
 
-/// Describes a failure of a query. If the schedule of the query is at fault, the message names the
-/// schedule in place of the phase, because schedules come from the user.
-fn query_text(phase: Phase, query: &str, source: &redpoll_kernels::Error) -> String {
-    if let redpoll_kernels::Error::Compiler(error) = source
-        && let redpoll_compiler::Error::InvalidProgram { rule, at, what } = &**error
-        && phase == Phase::Notation
-        && matches!(rule, ProgramRule::Schedule | ProgramRule::Parallel)
-    {
-        return format!("schedule of `{query}`, at `{at}`: {what}");
+/// Returns the location and the text of a fault of a schedule; `None` for other errors.
+fn schedule_fault(error: &redpoll_kernels::Error) -> Option<(&str, &str)> {
+    let redpoll_kernels::Error::Compiler(error) = error else { return None };
+    match &**error {
+        redpoll_compiler::Error::InvalidProgram { rule, at, what }
+            if matches!(rule, ProgramRule::Schedule | ProgramRule::Parallel) =>
+        {
+            Some((at, what))
+        }
+        _ => None,
     }
-    format!("{phase} of query `{query}`: {source}")
 }
 
 fn location(at: &Option<redpoll_logic::cursor::TextPosition>) -> String {

@@ -200,14 +200,14 @@ fn values_are_printed() {
 #[test]
 fn failures_have_messages_and_exit_codes() {
     let cases: &[(&[&str], i32, &[&str])] = &[
-        (&["run", "sum.rp"], 1, &["table `A` (2 fields)", "--bind A=FILE"]),
+        (&["run", "sum.rp"], 2, &["table `A` (2 fields)", "--bind A=FILE"]),
         (&["run", "none.rp"], 1, &["none.rp", "No such file"]),
         (&["run", "sum.rp", "--bind", "A=none.mtx"], 1, &["none.mtx", "No such file"]),
         (&["run", "sum.rp", "--bind", "A=cube.tns"], 1, &["`A`", "2 fields", "3 modes"]),
         (&["run", "sum.rp", "--bind", "A=cut.mtx"], 1, &["cut.mtx", "expected 3 entries", "found 1"]),
         (&["run", "sum.rp", "--bind", "A=out.mtx"], 1, &["out.mtx:3", "out of range"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx:csrr"], 1, &["unknown format `csrr`", "csr", "redpoll formats"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx:(dense (element))"], 1, &["1 modes", "the tensor has 2"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx:csrr"], 2, &["unknown format `csrr`", "csr", "redpoll formats"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx:(dense (element))"], 2, &["1 modes", "the tensor has 2"]),
         (&["run", "sum.rp", "--bind", "A"], 2, &["NAME=FILE"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["error: `A` is bound twice"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "best"], 2, &["best", "possible values"]),
@@ -224,11 +224,11 @@ fn failures_have_messages_and_exit_codes() {
         ),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "cuda:99"], 1, &["a machine has at most 16 devices"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["does not produce `t`", "it produces s"]),
-        (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.xyz"], 1, &["c.xyz", ".mtx"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 2, &["does not produce `t`", "it produces s"]),
+        (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.xyz"], 2, &["c.xyz", ".mtx"]),
         (
             &["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.npz:csrr"],
-            1,
+            2,
             &["--out C=c.npz:csrr: unknown format `csrr`; did you mean `csr`", "redpoll formats"],
         ),
         (
@@ -245,13 +245,13 @@ fn failures_have_messages_and_exit_codes() {
             1,
             &["number.rp: line 1, column 41: the dtype of the number `b` must be written"],
         ),
-        (&["explain", "y(i) = A(i,j)", "--size", "A=3"], 2, &["--size A", "there are `i`, `j`"]),
+        (&["explain", "y(i) = A(i,j)", "--size", "A=3"], 2, &["--size A", "these tables have `i`, `j`"]),
         (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=no/c.mtx"], 1, &["no/c.mtx", "no folder no", "hint:"]),
         (&["run", ""], 2, &["the plan is empty", "y(i) = A(i,j) * x(j)"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads", "at least 1"]),
         (&["generate", "uniform", "--shape", "10x10", "--density", "1", "--out", "u.mtx"], 2, &["--shape", "10,20"]),
-        (&["explain", "y(i) = A(i,j)", "--format", "B=csr"], 2, &["--format B", "there are `A`"]),
-        (&["explain", "y(i) = A(i,j)", "--size", "k=3"], 2, &["--size k", "there are `i`, `j`"]),
+        (&["explain", "y(i) = A(i,j)", "--format", "B=csr"], 2, &["--format B", "tables without a file: `A`"]),
+        (&["explain", "y(i) = A(i,j)", "--size", "k=3"], 2, &["--size k", "these tables have `i`, `j`"]),
         (&["run", "op.rp", "--bind", "A=a.mtx"], 1, &["op.rp", "line 2, column", "unknown operator `mulx`"]),
         (&["run", "field.rp", "--bind", "A=a.mtx"], 1, &["field.rp", "line 1", "field `k`"]),
         (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),
@@ -263,7 +263,7 @@ fn failures_have_messages_and_exit_codes() {
         // Impossible formats are reported before anything is compiled.
         (
             &["run", "sum.rp", "--bind", "A=a.mtx:(singleton (dense (element)))"],
-            1,
+            2,
             &["level 0 is a singleton", "non-unique"],
         ),
         (
@@ -300,14 +300,14 @@ fn failures_have_messages_and_exit_codes() {
             1,
             &["again.rp: line 2", "`y` is written by a second statement", "appended to"],
         ),
-        (&["explain", "sum.rp", "--format", "A=csr:coo"], 1, &["--format A=csr:coo", "redpoll formats"]),
+        (&["explain", "sum.rp", "--format", "A=csr:coo"], 2, &["--format A=csr:coo", "redpoll formats"]),
         (&["explain", "sum.rp", "--without", "magic"], 2, &["magic", "elimination", "distribution"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "svg"], 2, &["svg", "text, dot, mermaid"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "dot", "--c"], 2, &["--c", "cannot be used"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--html", "no/p.html"], 1, &["no/p.html", "No such file"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--html", "p.html", "--kernel"], 2, &["--html", "cannot be used"]),
         (&["plot", "none.mtx"], 1, &["none.mtx", "No such file"]),
-        (&["plot", "a.mtx", "--out", "p.gif"], 1, &["--out p.gif", ".png or .svg"]),
+        (&["plot", "a.mtx", "--out", "p.gif"], 2, &["--out p.gif", ".png or .svg"]),
         (&["plot", "a.mtx", "--out", "no/p.svg"], 1, &["no/p.svg", "No such file"]),
         (&["plot", "a.mtx", "--modes", "0,2"], 1, &["no mode 2", "2 modes, counted from 0"]),
         (&["plot", "a.mtx", "--modes", "1,1"], 2, &["two different ones"]),
@@ -324,7 +324,7 @@ fn failures_have_messages_and_exit_codes() {
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (
             &["generate", "rmat", "--scale", "40", "--edges", "9", "--out", "g.mtx"],
-            1,
+            2,
             &["rmat: the scale is too large: 40"],
         ),
         (&["generate", "rmat", "--scale", "4", "--out", "g.mtx"], 2, &["--edges"]),
@@ -333,7 +333,7 @@ fn failures_have_messages_and_exit_codes() {
             2,
             &["'1e6' for '--edges <N>': expected a whole number, such as 1000"],
         ),
-        (&["generate", "rmat", "--scale", "4", "--edges", "9", "--out", "g.txt"], 1, &["--out g.txt", ".csv"]),
+        (&["generate", "rmat", "--scale", "4", "--edges", "9", "--out", "g.txt"], 2, &["--out g.txt", ".csv"]),
         (
             &["generate", "rmat", "--scale", "4", "--edges", "9", "--probabilities", "1,0", "--out", "g.mtx"],
             2,
@@ -350,12 +350,12 @@ fn failures_have_messages_and_exit_codes() {
             &["bytes", "and the limit is 102400", "raise the limit with `--memory-limit`"],
         ),
         (&["generate", "grid", "--extents", "9", "--memory", "8", "--out", "g.npz"], 2, &["--memory-limit"]),
-        (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10; the maximum is 9"]),
+        (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 2, &["10; the maximum is 9"]),
         (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries", "--density"]),
         (
             &["generate", "uniform", "--shape", "3,3,3", "--entries", "1", "--out", "g.mtx"],
             1,
-            &["g.mtx: cannot write", "3 modes"],
+            &["g.mtx: cannot write", "rank 3"],
         ),
         (
             &["generate", "grid", "--extents", "3", "--values", "gamma:1:2", "--out", "g.mtx"],
@@ -363,12 +363,12 @@ fn failures_have_messages_and_exit_codes() {
             &["normal:MEAN:DEVIATION"],
         ),
         (&["generate", "grid", "--extents", "3", "--dtype", "f16", "--out", "g.mtx"], 2, &["expected one of bool, i8"]),
-        (&["generate", "grid", "--extents", "3", "--dtype", "u8", "--out", "g.mtx"], 1, &["does not fit u8"]),
+        (&["generate", "grid", "--extents", "3", "--dtype", "u8", "--out", "g.mtx"], 2, &["does not fit u8"]),
         (&["generate", "rmat", "--scale", "20", "--edges", "9", "--out", "g.npy"], 1, &["exceed 64 GiB", ".npz"]),
         (&["generate", "moire"], 2, &["moire"]),
         (&["convert", "none.mtx", "c.npz"], 1, &["none.mtx", "No such file"]),
-        (&["convert", "a.mtx", "c.xyz"], 1, &["c.xyz", "known extensions"]),
-        (&["convert", "cube.tns", "c.mtx"], 1, &["c.mtx: cannot write", "3 modes"]),
+        (&["convert", "a.mtx", "c.xyz"], 2, &["c.xyz", "known extensions"]),
+        (&["convert", "cube.tns", "c.mtx"], 1, &["c.mtx: cannot write", "rank 3"]),
         (&["convert", "bad.csv", "c.mtx"], 1, &["bad.csv:3", "expected 3 fields", "found 2"]),
         (
             &["convert", "bad.csv", "c.mtx", "--value", "none", "--coordinates", "1,9"],
@@ -376,23 +376,52 @@ fn failures_have_messages_and_exit_codes() {
             &["bad.csv:1", "a column from 1 to 3"],
         ),
         (&["convert", "a.mtx"], 2, &["OUT"]),
-        (&["convert", "a.mtx", "./a.mtx"], 1, &["./a.mtx: the output is the input", "another name"]),
-        (&["convert", "a.mtx", "."], 1, &[".: is a folder", "name a file in the folder"]),
+        (&["convert", "a.mtx", "./a.mtx"], 2, &["./a.mtx: the output is an input", "another name"]),
+        (&["convert", "a.mtx", "."], 2, &[".: is a folder", "name a file in the folder"]),
         (
             &["convert", "bad.csv", "c.mtx", "--coordinates", "from,to", "--header", "true"],
             1,
             &["named `from`, found `0`"],
         ),
-        (&["formats", "crs"], 1, &["unknown format `crs`; did you mean `csr`", "`redpoll formats` lists"]),
-        (&["operators", "plus"], 1, &["unknown operator `plus`; did you mean `+`?"]),
+        (&["formats", "crs"], 2, &["unknown format `crs`; did you mean `csr`", "`redpoll formats` lists"]),
+        (&["operators", "plus"], 2, &["unknown operator `plus`; did you mean `+`?"]),
         (&["run", "sum.rp", "--print", "--repeat", "2"], 2, &["--print", "cannot be used with", "--repeat"]),
         (&["rnu", "sum.rp"], 2, &["'rnu'", "similar subcommand exists: 'run'"]),
-        (&["operators", "mim"], 1, &["unknown operator `mim`; did you mean `min`", "`redpoll operators` lists"]),
+        (&["operators", "mim"], 2, &["unknown operator `mim`; did you mean `min`", "`redpoll operators` lists"]),
         (&["convert", "a.mtx", "c.npz", "--dtype", "u9"], 2, &["u9", "expected one of bool, i8"]),
         (&["convert", "a.mtx", "c.npz", "--dtype", "u8"], 1, &["a.mtx:", "1.5 does not fit u8", "f32 or f64"]),
         (&["convert", "a.mtx", "c.npz", "--dtype", "bool"], 1, &["only 0 and 1 fit", "compute `A(i,j) != 0`"]),
         (&["fly"], 2, &["fly"]),
+        (&["--bind", "A=a.mtx"], 2, &["tip: `redpoll run` and `redpoll explain` have the option '--bind'"]),
+        (&["info", "a.mtx", "--bipartite"], 2, &["`redpoll plot`", "have the option '--bipartite'"]),
         (&["run"], 2, &["<PLAN>"]),
+        (
+            &["run", "sum.rp", "--bind", "a=a.mtx"],
+            2,
+            &["--bind a: the plan reads no table or input of this name; it reads `A`", "hint: did you mean `A`?"],
+        ),
+        (&["run", "s = 2", "--bind", "A=a.mtx"], 2, &["--bind A: the plan reads no table", "it reads none"]),
+        (
+            &["run", "sum.rp", "--bind", "A=a.mtx", "--bipartite"],
+            2,
+            &["edge lists apply to no file of --bind", ".csv and .tsv"],
+        ),
+        (
+            &["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=./a.mtx"],
+            2,
+            &["--out C=./a.mtx: the output is an input", "another name"],
+        ),
+        (
+            &["explain", "scaled.rp", "--bind", "A=a.mtx", "--html", "scaled.rp"],
+            2,
+            &["--html scaled.rp: the output is an input", "another name"],
+        ),
+        (
+            &["explain", "y(i) = A(i,j) * x(j)", "--bind", "A=a.mtx", "--size", "i=5"],
+            2,
+            &["--size i: the file of `A` determines this size"],
+        ),
+        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--size", "k=5"], 2, &["--size k", "these tables have none"]),
     ];
     let sandbox = Sandbox::new();
     sandbox
@@ -485,13 +514,120 @@ fn failed_writes_leave_existing_files_unchanged() {
 /// Notes do not mix with results, and do not make the run fail.
 #[test]
 fn notes_go_to_standard_error() {
-    let result = Sandbox::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--json"]);
-    assert_eq!(json(&result)["outputs"]["s"]["sum"], 2.5);
-    assert!(result.err.contains("no table or input `B`"), "{}", result.err);
-    let misspelt = Sandbox::new().run(&["run", "sum.rp", "--bind", "a=a.mtx"]);
-    let expected = "note: there is no table or input `a`; its data are ignored; did you mean `A`?";
-    assert!(misspelt.err.contains(expected), "{}", misspelt.err);
+    let sandbox = Sandbox::new();
+    sandbox.write("twice.tns", "1 1 2\n2 2 5\n1 1 3\n");
+    let result = sandbox.run(&["run", "sum.rp", "--bind", "A=twice.tns", "--json"]);
+    assert_eq!(json(&result)["outputs"]["s"]["sum"], 10.0);
+    assert!(result.err.contains("note: twice.tns: 1 entry has repeated coordinates"), "{}", result.err);
     assert_eq!(json(&result)["notes"], serde_json::json!([]));
+}
+
+/// The options of edge lists read the files of tables, and leave files of other formats alone.
+#[test]
+fn tables_are_read_by_the_options_of_edge_lists() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ratings.csv", "who,what,stars,when\n1,2,5,9\n3,1,4,8\n").write("x.tns", "1 1\n2 2\n3 4\n");
+    let options = ["--bipartite", "--coordinates", "who,what", "--value", "stars", "--first", "1"];
+    let product = ["run", "y(i) = R(i,j) * x(j)", "--bind", "R=ratings.csv", "--bind", "x=x.tns:dense", "--json"];
+    // Mode 1 has the size 2, and the vector has the size 3.
+    let refused = sandbox.run(&[&product[..], &options].concat());
+    assert!(refused.err.contains("field `j` has size"), "{}", refused.err);
+    sandbox.write("x.tns", "1 1\n2 2\n");
+    let found = json(&sandbox.run(&[&product[..], &options].concat()));
+    assert_eq!(
+        (&found["outputs"]["y"]["shape"], &found["outputs"]["y"]["sum"]),
+        (&serde_json::json!([3]), &14.0.into())
+    );
+    let picture = sandbox.run(&[&["plot", "ratings.csv", "--out", "r.svg"], &options[..]].concat());
+    assert_eq!(picture.out, "r.svg    pattern of 3 x 2 i64\n", "{}", picture.err);
+}
+
+/// Tables whose files have names are joined by the names, whatever their order in the files, and
+/// results have the names. A note says if one table has names and another has numbers.
+#[test]
+fn tables_with_names_are_joined_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("p.csv", "a,b,2\nb,c,3\n").write("q.csv", "b,c,5\na,b,7\nz,a,1\n");
+    sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 4\n");
+    let value = |plan: &str, binds: &[&str]| {
+        let found = sandbox.run(&[&["run", plan, "--json"], binds].concat());
+        (json(&found)["outputs"]["s"]["value"].clone(), found.err)
+    };
+    let (product, notes) = value("s = P(i,j) * Q(i,j)", &["--bind", "P=p.csv", "--bind", "Q=q.csv"]);
+    assert_eq!((product, notes.as_str()), (29.into(), ""));
+    // The modes of each file are one set of names, so `i`, `j` and `k` have the same numbers.
+    let (paths, _) = value("s = P(i,j) * Q(j,k)", &["--bind", "P=p.csv", "--bind", "Q=q.csv:csc"]);
+    assert_eq!(paths, 10);
+    let (product, notes) = value("s = P(i,j) * A(i,j)", &["--bind", "P=p.csv", "--bind", "A=m.mtx"]);
+    assert!(product == 8.0 && notes.contains("index `i` has numbers in m.mtx and names in p.csv"), "{notes}");
+    let binds = ["--bind", "P=p.csv", "--bind", "Q=q.csv", "--out", "R=r.csv"];
+    let run = sandbox.run(&[&["run", "R(j,i) = P(i,j) * Q(i,j)"], &binds[..]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let written = fs::read_to_string(sandbox.dir.path().join("r.csv")).unwrap();
+    assert_eq!(written, "# dims 4 4\nrow,column,value\nb,a,14\nc,b,15\n");
+}
+
+/// Integers are integers in JSON, also beyond the integers that floats represent. A result without
+/// indices has its value.
+#[test]
+fn json_has_exact_integers_and_values() {
+    let sandbox = Sandbox::new();
+    let header = "%%MatrixMarket matrix coordinate integer general";
+    sandbox.write("big.mtx", &format!("{header}\n2 2 3\n1 1 9007199254740993\n2 1 2\n2 2 -1\n"));
+    let run = |plan: &str, file: &str| {
+        let found = json(&sandbox.run(&["run", plan, "--bind", &format!("A={file}"), "--json"]));
+        found["outputs"]["s"].to_string()
+    };
+    let expected =
+        r#"{"dtype":"i64","fill":0,"nonfill":1,"shape":[],"stored":1,"sum":9007199254740994,"value":9007199254740994}"#;
+    assert_eq!(run("s = A(i,j)", "big.mtx"), expected);
+    let rows = run("s(i) = A(i,j)", "big.mtx");
+    assert!(rows.contains(r#""sum":9007199254740994"#) && !rows.contains("value"), "{rows}");
+    assert!(run("s = A(i,j)", "a.mtx").contains(r#""sum":2.5,"value":2.5"#));
+    let text = sandbox.run(&["run", "s(i) = A(i,j)", "--bind", "A=big.mtx"]).out;
+    assert!(text.contains(", sum 9007199254740994, "), "{text}");
+}
+
+/// The format of `--out` is part of the plan: the plan stores the result in this format. A result
+/// of a program, and a result that another query reads, are converted.
+#[test]
+fn results_are_computed_in_the_format_of_their_file() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .write(
+            "two.rp",
+            "(plan (query C (mapjoin + (table A i j) 1)) (query s (aggregate + 0 (table C i j) i j)) (produces C s))",
+        )
+        .write(
+            "copy.rp",
+            "(program (input A (shape n m)) (output C (shape n m) f64 0.0 dense) (for i (for j (= (C i j) (A i j)))))",
+        );
+    let run = |plan: &str, bind: &str, out: &str| {
+        let result = sandbox.run(&["run", plan, "--bind", bind, "--out", out]);
+        assert_eq!(result.code, Some(0), "{plan}: {}", result.err);
+        (result.out, result.err)
+    };
+    let layout = || sandbox.run(&["info", "c.npz", "--header"]).out.lines().nth(2).map(str::to_owned);
+    let (out, err) = run("C(i,k) = A(i,j) * A(k,j)", "A=a.mtx", "C=c.npz:csr");
+    assert!(out.contains("format (dense sparse-list)"), "{out}");
+    assert!(!err.contains("is dense"), "{err}");
+    assert_eq!(layout().as_deref(), Some("layout    csr"));
+    for (plan, format) in [("two.rp", "(dense sparse-list)"), ("copy.rp", "(dense dense)")] {
+        let (out, _) = run(plan, "A=a.mtx:csr", "C=c.npz:csc");
+        assert!(out.contains(&format!("format {format}\n")), "{plan}: {out}");
+        assert_eq!(layout().as_deref(), Some("layout    csc"), "{plan}");
+    }
+}
+
+/// A text file without values has no dtype, and the note says so.
+#[test]
+fn notes_on_dtypes_are_true_of_empty_results() {
+    let sandbox = Sandbox::new();
+    sandbox.write("none.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 0\n");
+    let result = sandbox.run(&["run", "C(i,j) = A(i,j)", "--bind", "A=none.mtx", "--out", "C=c.csv:csr"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    let expected = "note: c.csv: there are no values, so the dtype will be read as f64, unless `redpoll convert --dtype i64` reads the file\n";
+    assert_eq!(result.err, expected);
 }
 
 /// Output names the target of a run and the reason for this target. Small data run on the CPU.
@@ -712,7 +848,7 @@ fn files_are_converted_between_all_formats() {
             "3 x 3 bool, 2 entries",
             &[
                 "friends.csv: the first record, `person,friend`, is read as the header, because none of its names \
-                 occurs again; `redpoll convert --header false` reads it as an entry",
+                 occurs again; `--header false` of `redpoll run` and `redpoll convert` reads it as an entry",
                 "`# dims 3 3`",
                 "the header is `row,column`, and the column names `person,friend` are lost",
             ],
@@ -738,8 +874,8 @@ fn files_are_converted_between_all_formats() {
             &["loans.csv", "loans.npz"],
             "4 x 4 i64, 2 entries",
             &[
-                "columns `reader` and `book` share no name, but are numbered as one set of 4 names; `redpoll convert \
-                 --bipartite` keeps them apart",
+                "columns `reader` and `book` share no name, but are numbered as one set of 4 names; `--bipartite` of \
+                 `redpoll run` and `redpoll convert` keeps them apart",
                 "cannot store names",
             ],
         ),
@@ -760,7 +896,7 @@ fn files_are_converted_between_all_formats() {
     let info = sandbox.run(&["info", "people.rpt", "--header"]).out;
     assert!(info.contains("storage   (modes 1 0 (dense (sparse-list (element))))\n"), "{info}");
     let refused = sandbox.run(&["convert", "half.mtx", "again.mtx", "--format", "csc"]);
-    assert_eq!(refused.code, Some(1));
+    assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("write a .rpt, .npz or .bsp.npz file"), "{}", refused.err);
     let info = sandbox.run(&["info", "columns.npz", "--header"]).out;
     assert!(info.contains("layout    csc\n"), "{info}");
@@ -840,12 +976,12 @@ fn schedules_transform_loops() {
         ("y:", "expected a transformation, found the end of the text"),
     ] {
         let result = run("run", schedule, &[]);
-        assert_eq!(result.code, Some(1), "{schedule}: {}", result.out);
-        assert!(result.err.contains(message), "{schedule}: {}", result.err);
+        assert_eq!(result.code, Some(2), "{schedule}: {}", result.out);
+        assert!(result.err.contains(message) && !result.err.contains("caused by"), "{schedule}: {}", result.err);
     }
     sandbox.write("p.rp", "(program (input A (shape n m)) (output y f64) (for i (for j (+= y (A i j)))))");
     let result = sandbox.run(&["run", "p.rp", "--bind", "A=a.mtx:csr", "--schedule", "C: parallel(i)"]);
-    assert_eq!(result.code, Some(1), "{}", result.out);
+    assert_eq!(result.code, Some(2), "{}", result.out);
     assert!(result.err.contains(NO_QUERY), "{}", result.err);
     let result = sandbox.run(&["run", "--schedule-table"]);
     assert!(result.out.contains("collapse(i, j, p)\n  effect: "), "{}", result.out);
@@ -879,7 +1015,7 @@ fn explain_shows_one_section() {
         assert!(result.out.ends_with('\n') && !result.out.ends_with("\n\n"), "{:?}", result.out);
     }
     let result = explain("query");
-    assert_eq!(result.code, Some(1));
+    assert_eq!(result.code, Some(2));
     for part in ["begins with `query`", "the titles are: logic, ", "queries"] {
         assert!(result.err.contains(part), "no `{part}` in\n{}", result.err);
     }
@@ -939,7 +1075,7 @@ fn index_notation_needs_no_file() {
     assert!(!result.out.contains("C stored as (dense dense)"), "{}", result.out);
     let result = sandbox.run(&[&product[..], &["--format", "k=csr"]].concat());
     assert_eq!(result.code, Some(2), "{}", result.err);
-    assert!(result.err.contains("--format k: no table without a file and no result"), "{}", result.err);
+    assert!(result.err.contains("--format k=csr: no table without a file and no result"), "{}", result.err);
 
     // A program declares sizes and dtypes.
     let program = "(program (input I (shape n) i64 0) (input A (shape 3 4) f64 0.0) (output s (shape n) f64 0.0 (dense (element)))
@@ -953,16 +1089,16 @@ fn index_notation_needs_no_file() {
     let failures: [(&[&str], i32, &str); 10] = [
         (&["run", "y(i) = A(i,j)", "--bind", "A=b.mtx"], 1, "hint: did you mean `a.mtx`?"),
         (&["run", "y(i) = A(i,j)", "--bind", "A=none/b.mtx"], 1, "hint: there is no folder `none`"),
-        (&["run", "y(i) = A(i,j)", "--bind", "A=a.mtx:crs"], 1, "unknown format `crs`; did you mean `csr`"),
+        (&["run", "y(i) = A(i,j)", "--bind", "A=a.mtx:crs"], 2, "unknown format `crs`; did you mean `csr`"),
         (
             &["explain", "declared.rp", "--size", "m=50"],
             2,
-            "--size m: the plan has no index or size of this name; there are `n`",
+            "--size m: no table without a file has an index or size of this name; these tables have `n`",
         ),
         (&["explain", "y(i) = x(i)", "--size", "i=99999999999"], 1, "99999999999 random numbers are too many"),
         (&["explain", "y(i) = A(i,j) *", "--size", "i=9"], 1, "the plan: line 1, column 16: expected a value"),
-        (&["run", "y(i) = A(i,j)"], 1, "--bind A=FILE"),
-        (&["explain", "y(i) = A(i,j)", "--format", "A=nonsense"], 1, "--format A=nonsense: "),
+        (&["run", "y(i) = A(i,j)"], 2, "--bind A=FILE"),
+        (&["explain", "y(i) = A(i,j)", "--format", "A=nonsense"], 2, "--format A=nonsense: "),
         (&["explain", "y(i) = A(i,j)", "--size", "i=x"], 2, "`x` is not a whole number"),
         (&["explain", "y(i) = A(i,j)", "--size", "i=2", "--size", "i=3"], 2, "--size names `i` twice"),
     ];
@@ -1002,7 +1138,7 @@ fn explain_measures_and_draws() {
     let program = ["explain", program.to_str().unwrap(), "--bind", &bind, "--bind", "source=0"];
     for options in [&["--output", "dot"][..], &["--analyze", "--output", "dot"]] {
         let result = sandbox.run(&[&program[..], options].concat());
-        assert_eq!(result.code, Some(1), "{}", result.out);
+        assert_eq!(result.code, Some(2), "{}", result.out);
         assert!(result.err.contains("a program in Notation has no queries"), "{}", result.err);
     }
     let result = sandbox.run(&[&program[..], &["--analyze"]].concat());
@@ -1029,6 +1165,8 @@ fn listings_and_help_have_their_contents() {
         (&["convert", "--help"], &["IN", "OUT", "--bipartite", "--delimiter", "Exit codes"]),
         (&["plot", "--help"], &["PICTURE", "pattern", "degrees", "runs", "blocks", "--modes", "Exit codes"]),
         (&["run", "--help"], &["--bind", "--repeat", "--out", "Exit codes"]),
+        (&["generate", "rmat", "--help"], &["Exit codes: 0 success; 1 failure of a file, a plan or a run; 2 wrong"]),
+        (&["formats", "--help"], &["Exit codes"]),
         (&["--version"], &["redpoll 0"]),
     ];
     for (args, expected) in cases {

@@ -61,7 +61,7 @@ fn session(config: &redpoll::optimizer::OptimizerConfig, threads: usize) -> Sess
 /// Returns the prepared plan, or `None` if the schedule does not apply.
 fn accepted(prepared: Result<Prepared, Error>) -> Result<Option<Prepared>, Error> {
     match prepared {
-        Err(Error::Query { phase: Phase::Notation, .. }) => Ok(None),
+        Err(Error::ScheduledLoops { .. } | Error::Query { phase: Phase::Notation, .. }) => Ok(None),
         other => other.map(Some),
     }
 }

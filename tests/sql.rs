@@ -510,7 +510,7 @@ fn declarations_are_checked() {
         sandbox.sql(&[&format!("CREATE EXTERNAL TABLE m STORED AS MTX LOCATION 'a.mtx' OPTIONS ({options})")])
     };
     declare("colums 'i, j'").expect_failure(&["`m`", "unknown option `colums`", "`columns`, `storage` and `fill`"]);
-    declare("columns 'i'").expect_failure(&["`m`", "2 modes", "found 1"]);
+    declare("columns 'i'").expect_failure(&["`m`", "2 column names", "found 1"]);
     declare("columns 'i, i'").expect_failure(&["`i` occurs twice"]);
     declare("storage 'csx'").expect_failure(&["'csx'", "2 modes"]);
     declare("fill 'x'").expect_failure(&["'x'", "f64"]);

@@ -43,14 +43,16 @@ impl Bar {
         }
     }
 
-    /// Shows the progress of a run.
+    /// Shows the progress of a run. Until the first call, [`Bar::wait`] shows the elapsed time: a
+    /// query reports its progress only between its chunks, and may run as a single chunk.
     pub(super) fn show_run(&self, progress: &Progress) {
         // Every query gets an equal share of the bar, regardless of its work.
         let done = progress.finished as f64 + progress.fraction;
         self.0.set_style(style(PERCENTAGE));
-        self.0.set_message(progress.query.to_string());
+        // The bar is drawn from here on; a bar without a length would be drawn as finished.
         self.0.set_length(progress.queries as u64 * STEPS);
         self.0.set_position((done * STEPS as f64) as u64);
+        self.0.set_message(progress.query.to_string());
     }
 
     /// Removes the bar.

@@ -1,10 +1,12 @@
 //! `--bind NAME=FILE[:FORMAT]`: the data of a table of a plan, or of an input of a program. The
 //! data are a file with its storage format, or a number in place of the file.
 
+use super::edge_list::{EdgeListArgs, may_be_edge_list};
 use super::failure::{CommandFailure, did_you_mean};
+use super::names::{IndexNames, TableNames, index_names, notes as name_notes};
 use super::plan::{edge_list_notes, repetition_note};
 use crate::Bindings;
-use crate::datasets::{Info, Memory, ReadOptions, open_as};
+use crate::datasets::{Info, Memory, OpenedFile, ReadOptions, open_as};
 use crate::logic::literal::read_value;
 use crate::logic::text::parse_format;
 use crate::logic::{DType, Format, Prim};
@@ -18,7 +20,7 @@ pub(super) struct BindArg {
     /// The name of the table or input.
     pub(super) name: String,
     /// The file, or the text of a number.
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// The storage format as text. If it is `None`, the format is the one that a program declares
     /// for the input, or else the one closest to the file.
     format: Option<String>,
@@ -85,39 +87,75 @@ impl RequiredInput {
     }
 }
 
-/// Reads the files and numbers that are bound to required tables or inputs. Data for other names
-/// are ignored with a note.
+/// Reads the files and numbers that are bound to required tables or inputs. Files that may be edge
+/// lists are read by the options of edge lists. Names of coordinates are numbered by index, over all
+/// files; the names of each index are returned, too.
 pub(super) fn load(
-    binds: &[BindArg],
+    (binds, edge_list): (&[BindArg], &EdgeListArgs),
     required: &[RequiredInput],
     memory: &Memory,
     note: &mut dyn FnMut(&str),
-) -> Result<Bindings, CommandFailure> {
-    let mut bindings = Bindings::new();
+) -> Result<(Bindings, IndexNames), CommandFailure> {
+    let of_bind = |bind: &BindArg| required.iter().find(|input| input.name == bind.name);
+    if let Some(unknown) = binds.iter().find(|bind| of_bind(bind).is_none()) {
+        return Err(unknown_name(&unknown.name, required));
+    }
+    let is_edge_list = |bind: &BindArg| {
+        may_be_edge_list(&bind.file) && of_bind(bind).is_some_and(|input| input.dtype_of_number(bind).is_none())
+    };
+    if edge_list.is_given() && !binds.iter().any(is_edge_list) {
+        let message = "the options of edge lists apply to no file of --bind; edge lists are .csv and .tsv files, and \
+                       files without the extension of a format";
+        return Err(CommandFailure::usage(message));
+    }
+    let (mut bindings, mut files, mut tables) = (Bindings::new(), Vec::new(), Vec::new());
+    let options = |bind: &BindArg| {
+        let options = if is_edge_list(bind) { edge_list.read_options() } else { ReadOptions::default() };
+        ReadOptions { memory: memory.clone(), ..options }
+    };
     for bind in binds {
         if bindings.get(&bind.name).is_some() {
-            return Err(CommandFailure::Usage(format!("`{}` is bound twice", bind.name)));
+            return Err(CommandFailure::usage(format!("`{}` is bound twice", bind.name)));
         }
-        let Some(required) = required.iter().find(|w| w.name == bind.name) else {
-            let question = did_you_mean(&bind.name, required.iter().map(|input| input.name.as_str()));
-            let question = question.map_or_else(String::new, |question| format!("; {question}"));
-            note(&format!("there is no table or input `{}`; its data are ignored{question}", bind.name));
-            continue;
-        };
+        let required = of_bind(bind).expect("the names of all options are known");
         if let Some(dtype) = required.dtype_of_number(bind) {
             bindings.insert(bind.name.as_str(), number(bind, &dtype)?);
             continue;
         }
-        let text = bind.format.as_deref().or(required.format.as_deref());
-        let option = || format!("--bind {}={}:{}", bind.name, bind.file.display(), text.unwrap_or_default());
-        let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
-        let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
-        let opened = open_as(&bind.file, &options, format).map_err(|failure| unreadable(bind, required, failure))?;
+        let opened = open_bound(bind, required, &options(bind))?;
         edge_list_notes(&bind.file, &opened.info).iter().for_each(|text| note(text));
         repetition_note(&bind.file, opened.repeated, &opened.info).iter().for_each(|text| note(text));
         bindings.insert(bind.name.as_str(), opened.tensor);
+        files.push((bind, required));
+        tables.push(TableNames { file: &bind.file, indices: &required.fields, names: opened.dictionaries });
     }
-    Ok(bindings)
+    let names = index_names(&tables);
+    name_notes(&tables, &names).iter().for_each(|text| note(text));
+    for ((bind, required), table) in files.iter().zip(&tables) {
+        if let Some(names) = table.renumbered(&names) {
+            let mut options = options(bind);
+            options.edge_list.names = names;
+            bindings.insert(bind.name.as_str(), open_bound(bind, required, &options)?.tensor);
+        }
+    }
+    Ok((bindings, names))
+}
+
+/// Opens the file of a table or an input.
+fn open_bound(bind: &BindArg, required: &RequiredInput, options: &ReadOptions) -> Result<OpenedFile, CommandFailure> {
+    let text = bind.format.as_deref().or(required.format.as_deref());
+    let option = || format!("--bind {}={}:{}", bind.name, bind.file.display(), text.unwrap_or_default());
+    let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
+    open_as(&bind.file, options, format).map_err(|failure| unreadable(bind, required, failure))
+}
+
+/// Returns the failure of an option whose name is not that of a table or an input.
+fn unknown_name(name: &str, required: &[RequiredInput]) -> CommandFailure {
+    let known = || required.iter().map(|input| input.name.as_str());
+    let names = known().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let names = if names.is_empty() { "none".to_owned() } else { names };
+    let message = format!("--bind {name}: the plan reads no table or input of this name; it reads {names}");
+    CommandFailure::Usage { message, hint: did_you_mean(name, known()) }
 }
 
 /// Adds a hint to the failure to read a file, if the table has indices and the name of the file is
@@ -145,7 +183,7 @@ pub(super) fn storage_format(
 ) -> Result<Format, CommandFailure> {
     parse_format(text, rank).map_err(|e| {
         let message = format!("{}: {}", option(), without_position(&e));
-        CommandFailure::new(message, "`redpoll formats` lists the formats")
+        CommandFailure::usage_with_hint(message, "`redpoll formats` lists the formats")
     })
 }
 
@@ -155,7 +193,7 @@ fn number(bind: &BindArg, dtype: &DType) -> Result<Tensor, CommandFailure> {
     let word = crate::logic::sexpr::Sexpr::atom(text.as_str());
     let value = read_value(dtype, &word).map_err(|_| {
         let message = format!("--bind {}={text}: expected a value of dtype {dtype}", bind.name);
-        CommandFailure::new(message, format!("`{}` is a number, as in --bind {}=0", bind.name, bind.name))
+        CommandFailure::usage_with_hint(message, format!("`{}` is a number, as in --bind {}=0", bind.name, bind.name))
     })?;
     Tensor::scalar(&value).map_err(|e| crate::Error::from(e).into())
 }

@@ -2,17 +2,16 @@
 
 use super::bar::Bar;
 use super::bind::storage_format;
+use super::edge_list::EdgeListArgs;
 use super::failure::CommandFailure;
-use super::out::{check_file, check_size, lost_dtype};
+use super::out::{check_file, check_not_input, check_size, lost_dtype};
 use super::plan::{edge_list_notes, note, repetition_note};
 use super::values::dtype;
 use crate::datasets::file_formats::FileFormat;
-use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
 use crate::datasets::{
     Info, Memory, ReadOptions, Symmetry, WriteOptions, info_within, open_as, read, write, write_content,
 };
 use crate::logic::Prim;
-use clap::ValueEnum;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -27,9 +26,7 @@ Examples:
   redpoll convert ratings.csv ratings.mtx --bipartite --coordinates userId,movieId --value rating
   redpoll convert ratings.csv ratings.rpt --dtype u8
   redpoll convert soc-Epinions1.txt.gz epinions.mtx --delimiter tab
-  redpoll convert graph.mtx.gz graph.rpt --format csc
-
-Exit codes: 0 success, 1 failure, 2 wrong command line.")]
+  redpoll convert graph.mtx.gz graph.rpt --format csc")]
 pub(super) struct Args {
     /// A file of a known format, compressed or not; see `redpoll formats`
     #[arg(value_name = "IN")]
@@ -50,93 +47,16 @@ pub(super) struct Args {
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     dtype: Option<Prim>,
 
-    #[command(flatten)]
+    #[command(
+        flatten,
+        next_help_heading = "Edge lists (detected by default; any of these options reads IN as an edge list)"
+    )]
     edge_list: EdgeListArgs,
-}
-
-/// Options for reading edge lists.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Edge lists (detected by default; any of these options reads IN as an edge list)")]
-struct EdgeListArgs {
-    /// The delimiter of fields
-    #[arg(long, value_enum)]
-    delimiter: Option<DelimiterArg>,
-
-    /// Set to true if the first record names the columns, or to false if it does not
-    #[arg(long, value_name = "BOOL")]
-    header: Option<bool>,
-
-    /// The columns of the coordinates, by name or number from 1
-    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
-    coordinates: Vec<String>,
-
-    /// The column of the values, by name or number from 1, or `none`
-    #[arg(long, value_name = "COLUMN")]
-    value: Option<String>,
-
-    /// The smallest coordinate in the file
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    first: u64,
-
-    /// Read coordinates as names, even if they are numbers
-    #[arg(long)]
-    names: bool,
-
-    /// Treat rows and columns as different sets, so that the matrix need not be square
-    #[arg(long)]
-    bipartite: bool,
-}
-
-/// Delimiter of fields.
-#[derive(Clone, Copy, ValueEnum)]
-enum DelimiterArg {
-    Tab,
-    Semicolon,
-    Comma,
-    Space,
-}
-
-impl From<DelimiterArg> for Delimiter {
-    fn from(arg: DelimiterArg) -> Delimiter {
-        match arg {
-            DelimiterArg::Tab => Delimiter::Tab,
-            DelimiterArg::Semicolon => Delimiter::Semicolon,
-            DelimiterArg::Comma => Delimiter::Comma,
-            DelimiterArg::Space => Delimiter::Space,
-        }
-    }
-}
-
-fn column(text: &str) -> Column {
-    let text = text.trim();
-    text.parse().map_or_else(|_| Column::Name(text.into()), Column::Number)
 }
 
 impl Args {
     fn read_options(&self, memory: &Memory) -> ReadOptions {
         ReadOptions { dtype: self.dtype, memory: memory.clone(), ..self.edge_list.read_options() }
-    }
-}
-
-impl EdgeListArgs {
-    fn read_options(&self) -> ReadOptions {
-        let weight = match self.value.as_deref() {
-            None => Weight::Detected,
-            Some("none") => Weight::None,
-            Some(name) => Weight::Column(column(name)),
-        };
-        let edge_list = EdgeListOptions {
-            delimiter: self.delimiter.map(Into::into),
-            header: self.header,
-            coordinates: self.coordinates.iter().map(|c| column(c)).collect(),
-            weight,
-            first: self.first,
-            ids: if self.names { Ids::Names } else { Ids::Detected },
-            vertices: if self.bipartite { Vertices::PerMode } else { Vertices::OneSet },
-        };
-        let is_edge_list = edge_list != EdgeListOptions::default();
-        let file_format = if is_edge_list { FileFormat::of_extension("csv") } else { None };
-        ReadOptions { file_format, edge_list, ..ReadOptions::default() }
     }
 }
 
@@ -148,7 +68,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     }
     if args.format.is_some() {
         let message = format!("--format: a .{} file has no storage format", to.extension);
-        return Err(CommandFailure::new(message, "write a .rpt, .npz or .bsp.npz file"));
+        return Err(CommandFailure::usage_with_hint(message, "write a .rpt, .npz or .bsp.npz file"));
     }
     let bar = Bar::new();
     bar.wait("reading");
@@ -185,14 +105,9 @@ fn check_output(from: &Path, to: &Path) -> Result<(), CommandFailure> {
     if to.is_dir() {
         let example = to.join("tensor.npz");
         let hint = format!("name a file in the folder, such as {}", example.display());
-        return Err(CommandFailure::new(format!("{}: is a folder", to.display()), hint));
+        return Err(CommandFailure::usage_with_hint(format!("{}: is a folder", to.display()), hint));
     }
-    if let (Ok(input), Ok(output)) = (from.canonicalize(), to.canonicalize())
-        && input == output
-    {
-        let message = format!("{}: the output is the input", to.display());
-        return Err(CommandFailure::new(message, "choose another name for the output"));
-    }
+    check_not_input("", to, &[from])?;
     check_file("", to)
 }
 

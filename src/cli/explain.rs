@@ -1,9 +1,11 @@
 //! `redpoll explain`: shows the result of each phase on a plan as text, shows its queries as a
 //! graph, or writes a page with both.
 
+use super::edge_list::EdgeListArgs;
 use super::failure::CommandFailure;
 use super::html::write_page;
-use super::plan::{LoadedPlan, PlanArgs, note, write_schedule_table};
+use super::out::check_not_input;
+use super::plan::{EDGE_LISTS, LoadedPlan, PlanArgs, note, write_schedule_table};
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
@@ -65,6 +67,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     code: CodeArgs,
+
+    #[command(flatten, next_help_heading = EDGE_LISTS)]
+    edge_list: EdgeListArgs,
 }
 
 /// Options that show the code of a target. At most one may be given.
@@ -112,7 +117,8 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
         return write_schedule_table(out);
     }
     args.stand_ins.check()?;
-    let loaded = args.plan.load_or(limit, Some(&args.stand_ins))?;
+    args.html.iter().try_for_each(|file| check_not_input("--html ", file, &args.plan.input_files()))?;
+    let loaded = args.plan.load_or(&args.edge_list, limit, Some(&args.stand_ins))?;
     let prepared = args.plan.prepare(&loaded)?;
     if args.output != OutputForm::Text && prepared.plan().is_none() {
         return Err(Error::NoPlan.into());
@@ -157,6 +163,7 @@ fn detail(args: &Args, prepared: &Prepared) -> Detail {
 
 /// Runs the plan and returns the measurements of the run.
 fn measure(prepared: &Prepared, loaded: &LoadedPlan) -> Result<Profile, CommandFailure> {
+    loaded.bar.wait("running");
     let profile = prepared.profile(loaded.session.config().target);
     loaded.bar.clear();
     Ok(profile?)
@@ -221,7 +228,7 @@ fn write_sections(sections: Explanation, title: Option<&str>, out: &mut impl Wri
     if found.is_empty() {
         let titles: Vec<&str> = others.iter().map(|section| section.title.as_str()).collect();
         let message = format!("the explanation has no section whose title begins with `{title}`");
-        return Err(CommandFailure::new(message, format!("the titles are: {}", titles.join(", "))));
+        return Err(CommandFailure::usage_with_hint(message, format!("the titles are: {}", titles.join(", "))));
     }
     for (k, section) in found.iter().enumerate() {
         let gap = if k == 0 { "" } else { "\n" };

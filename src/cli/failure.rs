@@ -1,4 +1,4 @@
-//! Failures of commands: the message on standard error, and the exit code.
+//! Failures of commands: the message on standard error, and the exit codes of all commands.
 
 use super::style::TerminalStyle;
 use crate::error::table_list;
@@ -8,17 +8,43 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// The exit codes, as the help of each command states them.
+pub(super) const EXIT_CODES: &str =
+    "Exit codes: 0 success; 1 failure of a file, a plan or a run; 2 wrong arguments, alone or for this plan.";
+
+/// The exit code of a command.
+#[derive(Clone, Copy)]
+pub(super) enum Exit {
+    Success = 0,
+    /// A file, a plan, a statement or a run is at fault.
+    Failure = 1,
+    /// The arguments are at fault, whatever the files contain: an argument is missing, unknown or
+    /// malformed, contradicts another one, or does not fit the plan.
+    Usage = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
 /// Cause of an early end of a command.
 pub(super) enum CommandFailure {
-    /// An error.
+    /// An error of a file, a plan, a statement or a run.
     Error {
         /// The error.
         error: Box<dyn Cause + Send + Sync>,
         /// The next step for the user.
         hint: Option<String>,
     },
-    /// An invalid command line.
-    Usage(String),
+    /// An error of the arguments: [`Exit::Usage`].
+    Usage {
+        /// The message.
+        message: String,
+        /// The next step for the user, in place of a reference to `--help`.
+        hint: Option<String>,
+    },
     /// The reader of standard output has closed it. Nothing is reported.
     ClosedPipe,
     /// A failure that has been reported.
@@ -27,7 +53,17 @@ pub(super) enum CommandFailure {
 }
 
 impl CommandFailure {
-    /// Creates a failure with a message and a hint.
+    /// Creates a failure of the arguments.
+    pub(super) fn usage(message: impl Into<String>) -> CommandFailure {
+        CommandFailure::Usage { message: message.into(), hint: None }
+    }
+
+    /// Creates a failure of the arguments with a hint.
+    pub(super) fn usage_with_hint(message: impl Into<String>, hint: impl Into<String>) -> CommandFailure {
+        CommandFailure::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Creates an error with a message and a hint.
     pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> CommandFailure {
         CommandFailure::Error { error: message.into().into(), hint: Some(hint.into()) }
     }
@@ -36,17 +72,24 @@ impl CommandFailure {
     pub(super) fn report(&self) -> ExitCode {
         let mut err = io::stderr().lock();
         let style = TerminalStyle::of(&err);
-        // If standard error cannot be written, the exit code alone reports the failure.
-        let _ = match self {
-            CommandFailure::ClosedPipe => return ExitCode::SUCCESS,
+        let (exit, written) = match self {
+            CommandFailure::ClosedPipe => (Exit::Success, Ok(())),
             #[cfg(feature = "sql")]
-            CommandFailure::Reported => Ok(()),
-            CommandFailure::Usage(message) => {
-                writeln!(err, "{} {message}\n\nFor more information, try '--help'.", style.error("error:"))
+            CommandFailure::Reported => (Exit::Failure, Ok(())),
+            CommandFailure::Usage { message, hint: None } => {
+                let help = "For more information, try '--help'.";
+                (Exit::Usage, writeln!(err, "{} {message}\n\n{help}", style.error("error:")))
             }
-            CommandFailure::Error { error, hint } => write_failure(&mut err, style, &**error, hint.as_deref()),
+            CommandFailure::Usage { message, hint: Some(hint) } => {
+                (Exit::Usage, writeln!(err, "{} {message}\n{} {hint}", style.error("error:"), style.hint("hint:")))
+            }
+            CommandFailure::Error { error, hint } => {
+                (Exit::Failure, write_failure(&mut err, style, &**error, hint.as_deref()))
+            }
         };
-        ExitCode::from(if matches!(self, CommandFailure::Usage(_)) { 2 } else { 1 })
+        // If standard error cannot be written, the exit code alone reports the failure.
+        let _ = written;
+        exit.into()
     }
 }
 
@@ -79,8 +122,10 @@ impl From<Error> for CommandFailure {
                 let binds =
                     tables.iter().map(|t| format!("--bind {}={}", t.table, if t.rank == 0 { "VALUE" } else { "FILE" }));
                 let hint = format!("bind each table: {}", binds.collect::<Vec<_>>().join(" "));
-                return CommandFailure::new(format!("no data for {}", table_list(tables)), hint);
+                return CommandFailure::usage_with_hint(format!("no data for {}", table_list(tables)), hint);
             }
+            // The options name a target or an output that programs do not have.
+            Error::NoPlan | Error::NoLogic => return CommandFailure::usage(error.to_string()),
             error => is_out_of_memory(error).then(|| MORE_MEMORY.to_owned()),
         };
         CommandFailure::Error { error: error.into(), hint }
@@ -102,6 +147,10 @@ impl From<datasets::Error> for CommandFailure {
     fn from(error: datasets::Error) -> CommandFailure {
         if error.is_out_of_memory() {
             return CommandFailure::Error { error: Error::from(error).into(), hint: Some(MORE_MEMORY.into()) };
+        }
+        // The parameters of a generator are options.
+        if let datasets::Error::Generate { .. } = &error {
+            return CommandFailure::usage(error.to_string());
         }
         let hint = match &error {
             datasets::Error::Io { path, source } if source.kind() == io::ErrorKind::NotFound => similar_file(path),

@@ -33,7 +33,7 @@ pub(super) fn formats(args: &Args, out: &mut impl Write) -> Result<(), CommandFa
         let names: Vec<&str> = sections.iter().flat_map(|section| &section.rows).map(|(name, _)| *name).collect();
         if !names.contains(&name) {
             let error = Error::unknown("format", name, names);
-            return Err(CommandFailure::new(error.to_string(), "`redpoll formats` lists all formats"));
+            return Err(CommandFailure::usage_with_hint(error.to_string(), "`redpoll formats` lists all formats"));
         }
         for section in &mut sections {
             section.rows.retain(|(known, _)| *known == name);

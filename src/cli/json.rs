@@ -1,14 +1,17 @@
 //! The JSON object of `redpoll run --json`.
 //!
 //! ```text
-//! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "nonfill": n, "sum": s}},
+//! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "nonfill": n, "sum": s,
+//!               "value": x}},
 //!  "engine": {"target": "cpu", "reason": ".."},
 //!  "notes": [".."],
 //!  "held": n,
 //!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
 //! ```
 //! - `stored` is the number of stored values, `nonfill` the number of values that differ from the
-//!   fill value, and `sum` the sum of all elements in `f64`.
+//!   fill value. `sum` is the sum of all elements: an integer for integers and booleans, unless the
+//!   sum exceeds 64 bits, otherwise an `f64`.
+//! - `value` is the value of a result without indices; other results have no `value`.
 //! - Infinities and NaN are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays
 //!   and have no sum (`null`).
 //! - `engine` is the placement of the first run with its reason. `notes` are the notes for the
@@ -19,8 +22,9 @@
 use super::failure::CommandFailure;
 use super::summary::StepTimes;
 use crate::logic::Scalar;
+use crate::storage::Tensor;
 use crate::{Placement, Prepared, Run};
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use std::time::Duration;
 
 pub(super) fn report_json(
@@ -34,14 +38,17 @@ pub(super) fn report_json(
         .iter()
         .map(|(name, tensor)| {
             let ty = tensor.ty();
-            let output = json!({
+            let mut output = json!({
                 "shape": ty.shape,
                 "dtype": ty.dtype.to_string(),
                 "fill": scalar(&ty.fill),
                 "stored": tensor.count_stored()?,
                 "nonfill": tensor.count_differing_from_fill()?,
-                "sum": tensor.sum()?.map(number),
+                "sum": sum(tensor)?,
             });
+            if ty.shape.is_empty() {
+                output["value"] = scalar(&tensor.get(&[])?);
+            }
             Ok((name.to_string(), output))
         })
         .collect::<Result<serde_json::Map<String, Value>, CommandFailure>>()?;
@@ -62,6 +69,15 @@ pub(super) fn report_json(
     }))
 }
 
+/// Returns the sum of all elements.
+fn sum(tensor: &Tensor) -> Result<Value, CommandFailure> {
+    let exact = tensor.integer_sum()?.and_then(Number::from_i128).map(Value::Number);
+    Ok(match exact {
+        Some(exact) => exact,
+        None => tensor.sum()?.map_or(Value::Null, number),
+    })
+}
+
 fn number(x: f64) -> Value {
     match x {
         _ if x.is_nan() => json!("nan"),
@@ -76,7 +92,7 @@ pub(super) fn scalar(value: &Scalar) -> Value {
         Scalar::F32(x) => number(f64::from(*x)),
         Scalar::F64(x) => number(*x),
         other => match (other.prim(), other.to_i128()) {
-            (Some(_), Some(n)) => serde_json::Number::from_i128(n).map_or(Value::Null, Value::Number),
+            (Some(_), Some(n)) => Number::from_i128(n).map_or(Value::Null, Value::Number),
             _ => Value::Array(other.flatten().iter().map(scalar).collect()),
         },
     }

@@ -1,12 +1,13 @@
 //! The command line: `redpoll run`, `explain`, `info`, `plot`, `generate`, `convert`, `formats`,
 //! `operators`, `sql` and `worker`, one file or folder per command.
 //!
-//! Results go to standard output, errors and notes to standard error. The exit code is 0 for
-//! success, 1 for a failure, and 2 for a wrong command line or an invalid `REDPOLL_THREADS`.
+//! Results go to standard output, errors and notes to standard error. `failure.rs` has the exit
+//! codes.
 
 mod bar;
 mod bind;
 mod convert;
+mod edge_list;
 mod explain;
 mod failure;
 mod formats;
@@ -16,10 +17,13 @@ mod info;
 mod interrupt;
 mod json;
 mod memory;
+mod names;
 mod operators;
 mod out;
+mod parse;
 mod plan;
 mod plot;
+mod result_format;
 mod run;
 #[cfg(feature = "sql")]
 mod sql;
@@ -32,9 +36,8 @@ mod values;
 mod worker;
 
 use crate::kernels::run::Workers;
-use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser, Subcommand};
-use failure::{CommandFailure, similar_names};
+use clap::{Parser, Subcommand};
+use failure::{CommandFailure, Exit};
 use interrupt::{CtrlC, clean_up, clean_up_on_signals};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -83,13 +86,12 @@ enum Command {
 
 /// Runs the command that is given on the command line.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse::parse() {
         Ok(cli) => cli,
         Err(help_or_error) => {
-            let help_or_error = with_similar_command(help_or_error);
             // Errors are ignored: the terminal may be gone.
             let _ = help_or_error.print();
-            return ExitCode::from(u8::try_from(help_or_error.exit_code()).unwrap_or(2));
+            return if help_or_error.use_stderr() { Exit::Usage } else { Exit::Success }.into();
         }
     };
     let ctrl_c = match &cli.command {
@@ -103,26 +105,10 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// Adds the similar commands to the error of an unknown command, if the parser found none.
-fn with_similar_command(mut error: clap::Error) -> clap::Error {
-    // A command such as `generate` has commands of its own, whose errors are not changed.
-    if let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidSubcommand)
-        && std::env::args().nth(1).as_ref() == Some(found)
-        && error.get(ContextKind::SuggestedSubcommand).is_none()
-    {
-        let cli = Cli::command();
-        let similar = similar_names(found, cli.get_subcommands().map(clap::Command::get_name));
-        if !similar.is_empty() {
-            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(similar));
-        }
-    }
-    error
-}
-
 /// Runs a command.
 fn run(cli: Cli) -> ExitCode {
     if let Err(fault) = Workers::from_environment() {
-        return CommandFailure::Usage(fault.into()).report();
+        return CommandFailure::usage(fault).report();
     }
     let limit = memory::limit(cli.memory_limit);
     let memory = memory::memory(limit);
@@ -146,7 +132,7 @@ fn run(cli: Cli) -> ExitCode {
         None => unreachable!("clap shows the help if there is no command"),
     };
     match done.and_then(|()| Ok(out.flush()?)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Exit::Success.into(),
         Err(failure) => failure.report(),
     }
 }

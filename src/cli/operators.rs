@@ -44,7 +44,7 @@ pub(super) fn operators(args: &Args, out: &mut impl Write) -> Result<(), Command
             Some(known) => format!("unknown operator `{name}`; did you mean `{known}`?"),
             None => Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name())).to_string(),
         };
-        return Err(CommandFailure::new(message, "`redpoll operators` lists all operators"));
+        return Err(CommandFailure::usage_with_hint(message, "`redpoll operators` lists all operators"));
     }
     writeln!(out, "{}", style.title("name         arguments"))?;
     for builtin in listed {

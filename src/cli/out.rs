@@ -2,10 +2,14 @@
 //! the notes of other commands that write files.
 
 use super::bind::{storage_format, stored_file};
+use super::edge_list::may_be_edge_list;
 use super::failure::CommandFailure;
+use super::names::IndexNames;
+use super::result_format::{ResultFormat, Unsettable};
+use crate::datasets::file_formats::edge_list::Dictionary;
 use crate::datasets::file_formats::{FileFormat, extensions};
 use crate::datasets::{Info, Memory, WriteOptions, info_within, write};
-use crate::logic::{Alias, DType, Prim};
+use crate::logic::{Alias, DType, Field, Prim, TensorType};
 use crate::storage::{MemoryBudget, Tensor, convert_within};
 use crate::{Prepared, Run};
 use std::path::{Path, PathBuf};
@@ -17,8 +21,7 @@ use std::sync::Arc;
 pub(super) struct OutArg {
     name: String,
     file: PathBuf,
-    /// The storage format as text. Without this format, the result is not converted before it is
-    /// written.
+    /// The storage format as text. Without this format, the result is written as it is stored.
     format: Option<String>,
 }
 
@@ -42,7 +45,7 @@ impl OutArg {
         let names: Vec<&str> = prepared.produces().iter().map(Alias::as_str).collect();
         if !names.contains(&self.name.as_str()) {
             let message = format!("--out {}={}: the plan does not produce `{0}`", self.name, self.file.display());
-            return Err(CommandFailure::new(message, format!("it produces {}", names.join(", "))));
+            return Err(CommandFailure::usage_with_hint(message, format!("it produces {}", names.join(", "))));
         }
         check_file(&format!("--out {}=", self.name), &self.file)?;
         let query = prepared.plan().and_then(|plan| plan.queries.iter().find(|q| q.alias.as_str() == self.name));
@@ -52,9 +55,22 @@ impl OutArg {
         Ok(())
     }
 
-    /// Writes the result atomically. Returns the notes of [`dtype_note`] and
-    /// [`OutArg::density_note`].
-    pub(super) fn write(&self, run: &Run, budget: &Arc<MemoryBudget>) -> Result<Vec<String>, CommandFailure> {
+    /// Returns the storage format of the result, in which a plan computes the result.
+    pub(super) fn result_format(&self) -> Option<ResultFormat> {
+        let format = self.format.as_ref()?;
+        let (name, option) = (self.name.clone(), self.option(format));
+        Some(ResultFormat { name, format: format.clone(), option, unsettable: Unsettable::Ignore })
+    }
+
+    /// Writes the result atomically. A result that is not stored in the requested format, because a
+    /// program or another query determines its format, is converted first. Returns the notes of
+    /// [`dtype_note`] and [`OutArg::density_note`].
+    pub(super) fn write(
+        &self,
+        (prepared, run): (&Prepared, &Run),
+        names: &IndexNames,
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<Vec<String>, CommandFailure> {
         let result = run.get(&self.name).expect("names are checked before the run");
         let tensor = match &self.format {
             Some(text) => {
@@ -64,9 +80,21 @@ impl OutArg {
             None => result.clone(),
         };
         let memory = Memory::of(budget.clone());
-        write(&self.file, &tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
+        let dictionaries = self.dictionaries(prepared, tensor.ty(), names);
+        write(&self.file, &tensor, &WriteOptions { memory: memory.clone(), dictionaries, ..WriteOptions::default() })?;
         let notes = [dtype_note(&self.file, &tensor.ty().dtype, &memory)?, self.density_note(&tensor)?];
         Ok(notes.into_iter().flatten().collect())
+    }
+
+    /// Returns the names of the coordinates of a result in each mode, or an empty list if the file
+    /// cannot have names or no mode has names.
+    fn dictionaries(&self, prepared: &Prepared, ty: &TensorType, names: &IndexNames) -> Vec<Option<Arc<Dictionary>>> {
+        let query = prepared.plan().and_then(|plan| plan.queries.iter().find(|q| q.alias.as_str() == self.name));
+        let Some(query) = query.filter(|_| may_be_edge_list(&self.file)) else { return Vec::new() };
+        let of_mode = |(field, size): (&Field, &u64)| names.get(field.as_str()).filter(|d| d.len() as u64 == *size);
+        let modes = query.expr.info().fields.iter().zip(&ty.shape);
+        let dictionaries: Vec<_> = modes.map(|mode| of_mode(mode).cloned()).collect();
+        if dictionaries.iter().any(Option::is_some) { dictionaries } else { Vec::new() }
     }
 
     /// Returns a note if a large dense result is written without a storage format, fewer than a
@@ -96,18 +124,31 @@ impl OutArg {
     }
 }
 
-/// Rejects options that write several results to one file.
-pub(super) fn check_files(all: &[OutArg]) -> Result<(), CommandFailure> {
+/// Rejects options that write several results to one file, or a result to one of the input files.
+pub(super) fn check_files(all: &[OutArg], inputs: &[&Path]) -> Result<(), CommandFailure> {
     for (k, out) in all.iter().enumerate() {
+        check_not_input(&format!("--out {}=", out.name), &out.file, inputs)?;
         if let Some(other) = all[..k].iter().find(|other| canonical_path(&other.file) == canonical_path(&out.file)) {
             let file = out.file.display();
-            return Err(CommandFailure::Usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "--out writes both `{}` and `{}` to the file {file}",
                 other.name, out.name
             )));
         }
     }
     Ok(())
+}
+
+/// Rejects an output that is one of the input files. Such an output could not be written again from
+/// the same input, and could lose properties of the input, such as names of columns. `option`
+/// precedes the name in the message.
+pub(super) fn check_not_input(option: &str, file: &Path, inputs: &[&Path]) -> Result<(), CommandFailure> {
+    let output = canonical_path(file);
+    if inputs.iter().all(|input| canonical_path(input) != output) {
+        return Ok(());
+    }
+    let message = format!("{option}{}: the output is an input", file.display());
+    Err(CommandFailure::usage_with_hint(message, "choose another name for the output"))
 }
 
 /// Returns a canonical path of a file, which need not exist.
@@ -130,7 +171,7 @@ pub(super) fn check_file(option: &str, file: &Path) -> Result<(), CommandFailure
         return Ok(());
     }
     let message = format!("{option}{}: the extension is not that of a file format", file.display());
-    Err(CommandFailure::new(
+    Err(CommandFailure::usage_with_hint(
         message,
         format!("known extensions are {}, optionally followed by .gz or .zst", extensions()),
     ))
@@ -147,11 +188,13 @@ pub(super) fn dtype_note(file: &Path, written: &DType, memory: &Memory) -> Resul
 /// file has the same dtype.
 pub(super) fn lost_dtype(written: &DType, after: &Info) -> Option<String> {
     let (read, extension) = (&after.dtype, after.file_format.extension);
-    (read != written).then(|| {
-        format!(
-            ".{extension} files cannot store dtype {written}; values will be read as {read}, unless \
-             `redpoll convert --dtype {written}` reads them"
-        )
+    let option = format!("`redpoll convert --dtype {written}`");
+    let detects_dtype = matches!(extension, "csv" | "tsv");
+    (read != written).then(|| match detects_dtype && after.stored == 0 {
+        true => format!("there are no values, so the dtype will be read as {read}, unless {option} reads the file"),
+        false => format!(
+            ".{extension} files cannot store dtype {written}; values will be read as {read}, unless {option} reads them"
+        ),
     })
 }
 

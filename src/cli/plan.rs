@@ -3,8 +3,11 @@
 
 use super::bar::Bar;
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
+use super::edge_list::EdgeListArgs;
 use super::failure::{CommandFailure, similar_file};
-use super::stand_in::{Named, StandInArgs, with_result_formats};
+use super::names::IndexNames;
+use super::result_format::{ResultFormat, with_result_formats};
+use super::stand_in::{StandInArgs, TableRead};
 use super::style::TerminalStyle;
 use super::values::threads;
 use crate::compiler::notation::{TRANSFORMATIONS, TransformationText, is_program};
@@ -12,12 +15,12 @@ use crate::datasets::file_formats::FileFormat;
 use crate::datasets::{Info, Memory};
 use crate::kernels::run::Workers;
 use crate::logic::text::{format_to_sexpr, free_tables};
-use crate::logic::{Alias, DType, Field, FloatMode, plural};
+use crate::logic::{Alias, DType, Expr, Field, FloatMode, Node, plural};
 use crate::session::read_plan;
 use crate::{Bindings, Config, Error, Phase, Prepared, Program, Session, Target, Timings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::{self, Write};
 use std::num::NonZero;
@@ -92,6 +95,10 @@ pub(super) struct PlanArgs {
     engine: Option<Target>,
 }
 
+/// The heading of the options of edge lists.
+pub(super) const EDGE_LISTS: &str =
+    "Edge lists of --bind (.csv and .tsv files, and files without the extension of a format; detected by default)";
+
 /// The source of the text of a plan.
 #[derive(Clone, Debug)]
 enum PlanSource {
@@ -129,7 +136,7 @@ impl PlanSource {
         let text = match self {
             PlanSource::Text(text) => return Ok(text.clone()),
             PlanSource::File(path) if path.as_os_str().is_empty() => {
-                return Err(CommandFailure::Usage(format!("the plan is empty; {PLAN_FORMS}")));
+                return Err(CommandFailure::usage(format!("the plan is empty; {PLAN_FORMS}")));
             }
             PlanSource::File(path) if path.exists() && FileFormat::of_file_name(path).is_some() => {
                 let hint = format!("bind the data to a table: redpoll run 'y(i) = A(i,j)' --bind A={self}");
@@ -154,8 +161,10 @@ pub(super) struct LoadedPlan {
     pub(super) text: String,
     /// The tensors of the tables.
     pub(super) bindings: Bindings,
+    /// The names of the coordinates of indices.
+    pub(super) names: IndexNames,
     /// The formats of results that options set.
-    result_formats: Vec<Named<String>>,
+    pub(super) result_formats: Vec<ResultFormat>,
     /// The session that prepares the plan.
     pub(super) session: Session,
     /// The time of reading the plan and the files, and of drawing random tensors for other tables.
@@ -167,14 +176,15 @@ pub(super) struct LoadedPlan {
 impl PlanArgs {
     /// Reads the plan and the files of its tables. The tables and all derived data count against
     /// the memory limit.
-    pub(super) fn load(&self, limit: Option<usize>) -> Result<LoadedPlan, CommandFailure> {
-        self.load_or(limit, None)
+    pub(super) fn load(&self, edge_list: &EdgeListArgs, limit: Option<usize>) -> Result<LoadedPlan, CommandFailure> {
+        self.load_or(edge_list, limit, None)
     }
 
     /// Reads the plan like [`PlanArgs::load`]. With `stand_ins`, unbound tables and inputs are
     /// bound to the tensors that [`StandInArgs::tensor`] returns.
     pub(super) fn load_or(
         &self,
+        edge_list: &EdgeListArgs,
         limit: Option<usize>,
         stand_ins: Option<&StandInArgs>,
     ) -> Result<LoadedPlan, CommandFailure> {
@@ -185,21 +195,35 @@ impl PlanArgs {
         let memory = Memory::of(session.limits().memory.clone());
         let text = self.source().read()?;
         let required = self.required_inputs(&text)?;
-        let mut bindings = load(&self.bind, &required, &memory, &mut note)?;
+        let (mut bindings, names) = load((&self.bind, edge_list), &required, &memory, &mut note)?;
         let result_formats = stand_ins.map(|s| s.result_formats(&text, &required)).unwrap_or_default();
         if let Some(stand_ins) = stand_ins {
             let unbound: Vec<&RequiredInput> = required.iter().filter(|i| bindings.get(&i.name).is_none()).collect();
-            stand_ins.check_names(&text, &unbound, &result_formats)?;
+            stand_ins.check_formats(&unbound, &result_formats)?;
             let bound = required.iter().filter_map(|input| Some((input, bindings.get(&input.name)?)));
             let sizes = bound.flat_map(|(input, tensor)| input.fields.iter().cloned().zip(tensor.ty().shape.clone()));
             let sizes: HashMap<String, u64> = sizes.filter(|(field, _)| !field.is_empty()).collect();
+            let mut notes = Vec::new();
             for input in unbound {
-                if let Some(tensor) = stand_ins.tensor(input, &sizes, &session)? {
+                if let Some((tensor, note)) = stand_ins.tensor(input, &sizes, &session)? {
                     bindings.insert(input.name.as_str(), tensor);
+                    notes.extend(note);
                 }
             }
+            let bound: Vec<&str> = self.bind.iter().map(|bind| bind.name.as_str()).collect();
+            stand_ins.check_sizes(&table_reads(&text, &required, &bindings), &bound)?;
+            notes.iter().for_each(|text| note(text));
         }
-        Ok(LoadedPlan { text, bindings, result_formats, session, read: start.elapsed(), bar })
+        Ok(LoadedPlan { text, bindings, names, result_formats, session, read: start.elapsed(), bar })
+    }
+
+    /// Returns the files that the plan and its tables are read from.
+    pub(super) fn input_files(&self) -> Vec<&Path> {
+        let plan = match &self.plan {
+            Some(PlanSource::File(file)) => Some(file.as_path()),
+            _ => None,
+        };
+        plan.into_iter().chain(self.bind.iter().map(|bind| bind.file.as_path())).collect()
     }
 
     /// Returns the tables or inputs that a text reads.
@@ -229,9 +253,9 @@ impl PlanArgs {
     /// Compiles the loaded plan or program.
     pub(super) fn prepare(&self, loaded: &LoadedPlan) -> Result<Prepared, CommandFailure> {
         let schedules = self.schedule.iter().map(|text| text.parse().map_err(Error::Schedule));
-        let schedules = schedules.collect::<Result<Vec<_>, _>>()?;
+        let schedules = schedules.collect::<Result<Vec<_>, _>>().map_err(|e| self.in_plan(e))?;
         let LoadedPlan { text, bindings, result_formats, session, .. } = loaded;
-        if result_formats.is_empty() {
+        if result_formats.is_empty() || is_program(text) {
             return session.prepare_scheduled(text, bindings, &schedules).map_err(|e| self.in_plan(e));
         }
         let mut timings = Timings::default();
@@ -247,6 +271,18 @@ impl PlanArgs {
     /// Prefixes errors in the text of the plan with the source of the text, such as the file name.
     /// Errors of the verifier get this prefix only if the source is a file.
     pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
+        let is_of_options = !self.schedule.is_empty() && error.is_schedule_fault();
+        let failure = self.located(error);
+        match failure {
+            // The schedules of the options do not fit the plan.
+            CommandFailure::Error { error, hint } if is_of_options => {
+                CommandFailure::Usage { message: error.to_string(), hint }
+            }
+            other => other,
+        }
+    }
+
+    fn located(&self, error: Error) -> CommandFailure {
         match error {
             Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.source()).into(), hint: None },
             e @ Error::Program { .. } => {
@@ -269,7 +305,7 @@ impl PlanArgs {
             (Some(Target::CPU), Some(Target::AUTO)) => Ok(Target::CPU),
             (Some(Target::CPU), Some(tier)) => Ok(tier),
             (Some(engine), Some(tier)) if engine == tier => Ok(engine),
-            (Some(engine), Some(tier)) => Err(CommandFailure::Usage(format!(
+            (Some(engine), Some(tier)) => Err(CommandFailure::usage(format!(
                 "`--tier {tier}` chooses a compiler of the CPU; use it alone or with `--engine cpu`, not with `--engine {engine}`"
             ))),
         }
@@ -291,6 +327,30 @@ impl PlanArgs {
         }
         Ok(Session::new(config))
     }
+}
+
+/// Returns the indices of all reads of tables of a plan, or the declared sizes of the inputs of a
+/// program. Returns the first read of each table if the plan is invalid.
+fn table_reads(text: &str, required: &[RequiredInput], bindings: &Bindings) -> Vec<TableRead> {
+    let first = || required.iter().map(|i| TableRead { table: i.name.clone(), fields: i.fields.clone() }).collect();
+    if is_program(text) {
+        return first();
+    }
+    let Ok((_, plan)) = read_plan(text, bindings) else { return first() };
+    let mut reads = Vec::new();
+    let mut visited = HashSet::new();
+    let mut rest: Vec<&Expr> = plan.queries.iter().map(|query| &query.expr).collect();
+    while let Some(expr) = rest.pop() {
+        if !visited.insert(expr.address()) {
+            continue;
+        }
+        if let Node::Table { tensor, fields, .. } = expr.node() {
+            let fields = fields.iter().map(|field| field.as_str().to_owned()).collect();
+            reads.push(TableRead { table: tensor.to_string(), fields });
+        }
+        rest.extend(expr.node().args());
+    }
+    reads
 }
 
 /// Writes the transformations that `--schedule` accepts.
@@ -318,13 +378,15 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
 /// first record was taken for the header or an entry. Another says that two columns of names were
 /// taken for one set of vertices, although they share no name.
 pub(super) fn edge_list_notes(file: &Path, info: &Info) -> Vec<String> {
+    /// Commands with the options of edge lists.
+    const COMMANDS: &str = "`redpoll run` and `redpoll convert`";
     let file = file.display();
     let header = info.header_guess.as_ref().map(|guess| {
         let (header, role) = if guess.is_header() { (false, "an entry") } else { (true, "the header") };
-        format!("{file}: {guess}; `redpoll convert --header {header}` reads it as {role}")
+        format!("{file}: {guess}; `--header {header}` of {COMMANDS} reads it as {role}")
     });
     let separate = info.separate_names.as_ref();
-    let separate = separate.map(|names| format!("{file}: {names}; `redpoll convert --bipartite` keeps them apart"));
+    let separate = separate.map(|names| format!("{file}: {names}; `--bipartite` of {COMMANDS} keeps them apart"));
     header.into_iter().chain(separate).collect()
 }
 

@@ -1,9 +1,10 @@
 //! `redpoll run`: runs a plan or a program over files.
 
+use super::edge_list::EdgeListArgs;
 use super::failure::CommandFailure;
 use super::json::report_json;
 use super::out::{OutArg, check_files};
-use super::plan::{PlanArgs, note, write_schedule_table};
+use super::plan::{EDGE_LISTS, PlanArgs, note, write_schedule_table};
 use super::summary::{StepTimes, print_values, report_text};
 use super::values::count;
 use crate::{Error, Phase, Placement, Prepared, Run};
@@ -19,8 +20,7 @@ Examples:
   redpoll run programs/bfs_push.rp --bind A=datasets/data/karate.mtx --bind source=0
   redpoll run spmv.rp --bind A=a.mtx.gz:csc --bind x=x.npy --out y=y.npy --repeat 10 --json
   redpoll run 'C(i,k) = A(i,j) * A(j,k)' --bind A=a.mtx --out C=c.npz:csr
-
-Exit codes: 0 success, 1 failure, 2 wrong command line.")]
+  redpoll run 'mean(u) = R(u,m) / 5' --bind R=ratings.csv --bipartite --coordinates user,movie --value stars")]
 pub(super) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
@@ -39,24 +39,29 @@ pub(super) struct Args {
     print: bool,
 
     /// Write result NAME to FILE, in the file format of its extension. With FORMAT, a shorthand
-    /// such as csr or a level list, the result is converted to this storage format before it is
-    /// written
+    /// such as csr or a level list, a plan computes the result in this storage format. A result of
+    /// a program, or a result that another query reads, is converted to it
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     out: Vec<OutArg>,
+
+    #[command(flatten, next_help_heading = EDGE_LISTS)]
+    edge_list: EdgeListArgs,
 }
 
 pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     if args.plan.schedule_table {
         return write_schedule_table(out);
     }
-    check_files(&args.out)?;
-    let loaded = args.plan.load(limit)?;
+    check_files(&args.out, &args.plan.input_files())?;
+    let mut loaded = args.plan.load(&args.edge_list, limit)?;
+    loaded.result_formats = args.out.iter().filter_map(OutArg::result_format).collect();
     let start = Instant::now();
     let prepared = args.plan.prepare(&loaded)?;
     for target in &args.out {
         target.check(&prepared)?;
     }
     let placement = prepared.placement();
+    loaded.bar.wait("running");
     let first = prepared.run().map_err(|e| args.plan.in_plan(e))?;
     first.outputs.iter().try_for_each(|(_, tensor)| tensor.fetch().map_err(Error::from))?;
     let cold = start.elapsed();
@@ -64,7 +69,10 @@ pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Re
     loaded.bar.clear();
     let step_times = step_times(&prepared, loaded.read, cold, warm);
     for target in &args.out {
-        target.write(&first, &loaded.session.limits().memory)?.iter().for_each(|text| note(text));
+        target
+            .write((&prepared, &first), &loaded.names, &loaded.session.limits().memory)?
+            .iter()
+            .for_each(|text| note(text));
     }
     prepared.notes().iter().map(ToString::to_string).chain(prepared.tier_note()).for_each(|message| note(&message));
     show(args, &prepared, (&placement, &first), &step_times, out)

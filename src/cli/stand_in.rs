@@ -1,11 +1,11 @@
 //! Random tensors in place of tables without a file, so that a plan can be explained without data.
-//! Also the formats of results that `--format` sets.
+//! Also the formats of results that `--format` sets, and the checks of the names of both options.
 
 use super::bind::{RequiredInput, storage_format};
 use super::failure::CommandFailure;
-use super::plan::note;
+use super::result_format::{ResultFormat, Unsettable};
 use crate::compiler::notation::is_program;
-use crate::logic::{DType, Format, Plan, Prim};
+use crate::logic::{DType, Format, Prim};
 use crate::storage::Tensor;
 use crate::{Error, Session};
 use std::collections::{BTreeSet, HashMap};
@@ -21,9 +21,18 @@ pub(super) struct StandInArgs {
     #[arg(long, value_name = "NAME=FORMAT")]
     format: Vec<Named<String>>,
 
-    /// The size of an index, or a named size of a program, in all tables without a file
+    /// The size of an index, or a named size of a program, in all tables without a file. The sizes
+    /// of a table with a file are those of the file
     #[arg(long, value_name = "INDEX=N")]
     size: Vec<Named<u64>>,
+}
+
+/// The indices of one read of a table of a plan, or the sizes that a program declares for an input.
+pub(super) struct TableRead {
+    /// The name of the table or input.
+    pub(super) table: String,
+    /// The index or the text of the size of each mode.
+    pub(super) fields: Vec<String>,
 }
 
 /// A value with a name.
@@ -60,7 +69,7 @@ impl StandInArgs {
         let sizes: Vec<&str> = self.size.iter().map(|named| named.name.as_str()).collect();
         for (option, names) in [("--format", formats), ("--size", sizes)] {
             if let Some(k) = (1..names.len()).find(|k| names[..*k].contains(&names[*k])) {
-                return Err(CommandFailure::Usage(format!("{option} names `{}` twice", names[k])));
+                return Err(CommandFailure::usage(format!("{option} names `{}` twice", names[k])));
             }
         }
         Ok(())
@@ -68,58 +77,71 @@ impl StandInArgs {
 
     /// Returns the formats that `--format` sets for names that may be results: names that occur in
     /// the text of a plan and are not in `tables`. The list is empty for a program.
-    pub(super) fn result_formats(&self, text: &str, tables: &[RequiredInput]) -> Vec<Named<String>> {
+    pub(super) fn result_formats(&self, text: &str, tables: &[RequiredInput]) -> Vec<ResultFormat> {
         let is_table = |name: &str| tables.iter().any(|table| table.name == name);
         let is_result = |named: &&Named<String>| occurs(&named.name, text) && !is_table(&named.name);
-        self.format.iter().filter(is_result).filter(|_| !is_program(text)).cloned().collect()
+        let named = self.format.iter().filter(is_result).filter(|_| !is_program(text));
+        let format = |Named { name, value }: &Named<String>| ResultFormat {
+            name: name.clone(),
+            format: value.clone(),
+            option: format!("--format {name}={value}"),
+            unsettable: Unsettable::Reject,
+        };
+        named.map(format).collect()
     }
 
-    /// Rejects formats of names that are neither in `tables` nor in `results`, and sizes of names
-    /// that do not occur in the text, are numbers, or name a table but no index.
-    pub(super) fn check_names(
+    /// Rejects formats of names that are neither in `tables` nor in `results`.
+    pub(super) fn check_formats(
         &self,
-        text: &str,
         tables: &[&RequiredInput],
-        results: &[Named<String>],
+        results: &[ResultFormat],
     ) -> Result<(), CommandFailure> {
         let names: BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-        let fields = tables.iter().flat_map(|table| &table.fields).map(String::as_str);
+        let is_known = |name: &str| names.contains(name) || results.iter().any(|result| result.name == name);
+        let unknown = self.format.iter().find(|format| !is_known(&format.name));
+        unknown.map_or(Ok(()), |Named { name, .. }| {
+            let names = list(&names);
+            let message = format!("--format {name}: no result of the plan and no table without a file has this name");
+            Err(CommandFailure::usage(format!("{message}; tables without a file: {names}")))
+        })
+    }
+
+    /// Rejects sizes that no table without a file has. `reads` has the indices of each read of a
+    /// table, or the sizes that a program declares for an input; `bound` has the names of the
+    /// tables with a file.
+    pub(super) fn check_sizes(&self, reads: &[TableRead], bound: &[&str]) -> Result<(), CommandFailure> {
+        let is_bound = |read: &TableRead| bound.contains(&read.table.as_str());
+        let fields = reads.iter().filter(|read| !is_bound(read)).flat_map(|read| &read.fields).map(String::as_str);
         let indices: BTreeSet<&str> =
             fields.filter(|field| !field.is_empty() && written_size(field).is_none()).collect();
-        let unknown = |message: String, known: &BTreeSet<&str>| {
-            let known = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let known = if known.is_empty() { "none".to_owned() } else { known };
-            Err(CommandFailure::Usage(format!("{message}; there are {known}")))
+        let Some(Named { name, .. }) = self.size.iter().find(|size| !indices.contains(size.name.as_str())) else {
+            return Ok(());
         };
-        let is_known = |name: &str| names.contains(name) || results.iter().any(|result| result.name == name);
-        if let Some(Named { name, .. }) = self.format.iter().find(|format| !is_known(&format.name)) {
-            return unknown(
-                format!("--format {name}: no result of the plan and no table without a file has this name"),
-                &names,
-            );
-        }
-        let is_table = |name: &str| names.contains(name) && !indices.contains(name);
-        let is_unknown = |name: &str| !occurs(name, text) || written_size(name).is_some() || is_table(name);
-        if let Some(Named { name, .. }) = self.size.iter().find(|size| is_unknown(&size.name)) {
-            return unknown(format!("--size {name}: the plan has no index or size of this name"), &indices);
-        }
-        Ok(())
+        let owner = reads.iter().find(|read| is_bound(read) && read.fields.contains(name));
+        Err(CommandFailure::usage(match owner {
+            Some(TableRead { table, .. }) => format!("--size {name}: the file of `{table}` determines this size"),
+            None => {
+                let indices = list(&indices);
+                let message = "no table without a file has an index or size of this name";
+                format!("--size {name}: {message}; these tables have {indices}")
+            }
+        }))
     }
 
     /// Returns a random tensor for a table or an input, the number 1 for a table without indices,
-    /// or `None` for an input of a program that is a number. `sizes` has the sizes of the indices
-    /// of bound tables.
+    /// or `None` for a number that is an input of a program. Random numbers have a note. `sizes`
+    /// has the sizes of the indices of bound tables.
     pub(super) fn tensor(
         &self,
         input: &RequiredInput,
         sizes: &HashMap<String, u64>,
         session: &Session,
-    ) -> Result<Option<Tensor>, CommandFailure> {
+    ) -> Result<Option<(Tensor, Option<String>)>, CommandFailure> {
         if input.number.is_some() {
             return Ok(None);
         }
         if input.fields.is_empty() {
-            return Ok(Some(Tensor::scalar(&1.0.into()).map_err(Error::from)?));
+            return Ok(Some((Tensor::scalar(&1.0.into()).map_err(Error::from)?, None)));
         }
         let name = &input.name;
         let size = |field: &String| {
@@ -136,16 +158,16 @@ impl StandInArgs {
         };
         let elements = shape.iter().fold(1, |n, size| u64::saturating_mul(n, *size));
         let extents = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
-        let rows = shape.first().map_or(1, |rows| rows.saturating_mul(ENTRIES_PER_COORDINATE));
+        let sparse_entries = shape.first().map_or(1, |rows| rows.saturating_mul(ENTRIES_PER_COORDINATE));
         let entries = match format.is_dense() {
             true if elements > MAX_ENTRIES => {
                 let message = format!("table `{name}` has no file, and {extents} random numbers are too many");
                 return Err(CommandFailure::new(message, "choose a smaller --size, or a sparse --format"));
             }
             true => elements,
-            false => elements.min(rows).min(MAX_ENTRIES),
+            false => elements.min(sparse_entries).min(MAX_ENTRIES),
         };
-        note(&format!("table `{name}` has no file: {entries} random numbers in {extents}"));
+        let note = format!("table `{name}` has no file: {entries} random numbers in {extents}");
         let random = session.random(shape).entries(entries).format(format);
         let random = match &input.dtype {
             Some(DType::Prim(Prim::Bool)) => random.integers(1, 1).dtype(Prim::Bool),
@@ -153,27 +175,14 @@ impl StandInArgs {
             Some(DType::Prim(prim)) => random.integers(1, MAX_INTEGER).dtype(*prim),
             _ => random,
         };
-        Ok(Some(random.array()?.collect()?))
+        Ok(Some((random.array()?.collect()?, Some(note))))
     }
 }
 
-/// Returns a plan whose results are stored in the given formats.
-pub(super) fn with_result_formats(mut plan: Plan, formats: &[Named<String>]) -> Result<Plan, CommandFailure> {
-    for Named { name, value: text } in formats {
-        let is_read = plan.queries.iter().any(|query| query.expr.tables().iter().any(|table| table.as_str() == name));
-        let Some(query) = plan.queries.iter_mut().find(|query| query.alias.as_str() == name) else {
-            let message = format!("--format {name}: no table without a file and no result has this name");
-            return Err(CommandFailure::Usage(message));
-        };
-        if is_read {
-            let message = format!("--format {name}: other queries read `{name}`");
-            return Err(CommandFailure::new(message, "write (reformat FORMAT EXPR) in the plan"));
-        }
-        let rank = query.expr.info().fields.len();
-        let format = storage_format(text, rank, || format!("--format {name}={text}"))?;
-        query.expr = query.expr.clone().reformat(format).map_err(Error::Verify)?;
-    }
-    Ok(plan)
+/// Formats names for a message.
+fn list(names: &BTreeSet<&str>) -> String {
+    let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.is_empty() { "none".to_owned() } else { names }
 }
 
 /// Returns the size that a program declares for a mode, or `None` if the size has a name.

@@ -85,9 +85,10 @@ fn result(name: &Alias, tensor: &Tensor) -> Result<String, CommandFailure> {
     {
         return Ok(format!("{name} = {value}    {}", ty.dtype));
     }
-    let sum = match tensor.sum()? {
-        Some(sum) => format!(", sum {}", Scalar::F64(sum)),
-        None => String::new(),
+    let sum = match (tensor.integer_sum()?, tensor.sum()?) {
+        (Some(sum), _) => format!(", sum {sum}"),
+        (None, Some(sum)) => format!(", sum {}", Scalar::F64(sum)),
+        (None, None) => String::new(),
     };
     let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
     let (nonfill, stored) = (tensor.count_differing_from_fill()?, tensor.count_stored()?);

@@ -372,7 +372,7 @@ impl StageLoops {
 
 /// Returns the error of a phase of a query.
 pub(super) fn query_error(phase: Phase, query: &str, source: impl Into<redpoll_kernels::Error>) -> Error {
-    Error::Query { phase, query: query.into(), source: Box::new(source.into()) }
+    Error::of_query(phase, query, source.into())
 }
 
 /// The expected layouts of tensors.

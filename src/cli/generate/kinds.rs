@@ -266,6 +266,6 @@ fn amount(count: Option<u64>, density: Option<f64>) -> Amount {
 
 /// Returns exactly `N` numbers, or a usage failure.
 fn exactly<T: Copy, const N: usize>(option: &str, numbers: &[T]) -> Result<[T; N], CommandFailure> {
-    let wrong = |_| CommandFailure::Usage(format!("{option} takes {N} numbers, found {}", numbers.len()));
+    let wrong = |_| CommandFailure::usage(format!("{option} takes {N} numbers, found {}", numbers.len()));
     <[T; N]>::try_from(numbers).map_err(wrong)
 }

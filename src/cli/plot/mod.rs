@@ -17,6 +17,7 @@ mod svg;
 mod tests;
 
 use super::bar::Bar;
+use super::edge_list::EdgeListArgs;
 use super::failure::CommandFailure;
 use super::plan::{edge_list_notes, note, repetition_note};
 use super::values::mode;
@@ -46,9 +47,7 @@ a range of more than 32 numbers have a bin for each power of two.
 Examples:
   redpoll plot datasets/data/davis.mtx
   redpoll plot graph.mtx.zst --kind degrees --out degrees.svg
-  redpoll plot datasets/data/berkeley.tns --modes 2,0
-
-Exit codes: 0 success, 1 failure, 2 wrong command line.")]
+  redpoll plot datasets/data/berkeley.tns --modes 2,0")]
 pub(super) struct Args {
     /// A file of a known format, compressed or not; see `redpoll formats`
     file: PathBuf,
@@ -70,6 +69,12 @@ pub(super) struct Args {
     /// modes for degrees
     #[arg(long, value_name = "MODE,..", value_delimiter = ',', value_parser = mode)]
     modes: Vec<usize>,
+
+    #[command(
+        flatten,
+        next_help_heading = "Edge lists (detected by default; any of these options reads FILE as an edge list)"
+    )]
+    edge_list: EdgeListArgs,
 }
 
 /// Kind of a picture.
@@ -106,7 +111,7 @@ impl PictureFormat {
             Some(extension) if extension == "svg" => Ok(PictureFormat::Svg),
             _ => {
                 let message = format!("--out {}: the extension is not that of a picture", file.display());
-                Err(CommandFailure::new(message, "pictures are .png or .svg files"))
+                Err(CommandFailure::usage_with_hint(message, "pictures are .png or .svg files"))
             }
         }
     }
@@ -137,7 +142,7 @@ pub(super) fn plot(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     let format = PictureFormat::of(&file)?;
     let bar = Bar::new();
     bar.wait("reading");
-    let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
+    let options = ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() };
     let opened = open(&args.file, &options, None)?;
     bar.wait("drawing");
     let shape = shape_text(&opened.tensor);
@@ -178,7 +183,7 @@ fn draw(tensor: &Tensor, args: &Args, caption: Caption<'_>) -> Result<Scene, Com
             Ok(pattern::draw(tensor, modes, caption, args.size)?)
         }
         PlotKind::Degrees => draw_degrees(tensor, &args.modes, caption, args.size),
-        PlotKind::Runs | PlotKind::Blocks if !args.modes.is_empty() => Err(CommandFailure::Usage(format!(
+        PlotKind::Runs | PlotKind::Blocks if !args.modes.is_empty() => Err(CommandFailure::usage(format!(
             "--modes does not apply to --kind {}: {0} are counted along the last mode",
             args.kind
         ))),
@@ -195,9 +200,9 @@ fn pattern_modes(modes: &[usize], rank: usize) -> Result<PatternModes, CommandFa
         ([vertical, horizontal], _) if vertical != horizontal => {
             Ok(PatternModes { vertical: Some(*vertical), horizontal: Some(*horizontal) })
         }
-        _ => Err(CommandFailure::Usage(
-            "--modes of a pattern takes one mode, or two different ones, as in --modes 0,2".into(),
-        )),
+        _ => {
+            Err(CommandFailure::usage("--modes of a pattern takes one mode, or two different ones, as in --modes 0,2"))
+        }
     }
 }
 

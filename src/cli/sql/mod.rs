@@ -39,8 +39,7 @@ Examples:
   redpoll sql --table orders=orders.parquet
 
 `FROM 'FILE'` reads a file without `--table`; `SUMMARIZE NAME` shows the values of the columns of a table.
-Tables of tensors have the columns i0, i1, .. and value. `SET redpoll.enabled = false` leaves queries to DataFusion.
-Exit codes: 0 success, 1 failure, 2 wrong command line.")]
+Tables of tensors have the columns i0, i1, .. and value. `SET redpoll.enabled = false` leaves queries to DataFusion.")]
 pub(super) struct Args {
     /// The statements, separated by `;`; without them, start an interactive session
     statements: Option<String>,
@@ -75,7 +74,7 @@ pub(super) struct Args {
     /// Run queries on the workers of a cluster, which FILE lists: `workers = ["http://10.0.0.1:7400"]`
     /// and `secret = "SECRET"` if the workers need one
     #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "FILE", conflicts_with = "strict")]
+    #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
 
     /// The number of threads of kernels and DataFusion
@@ -102,7 +101,7 @@ impl FromStr for TableFile {
 pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let names: Vec<&str> = args.table.iter().map(|table| table.name.as_str()).collect();
     if let Some(k) = (1..names.len()).find(|k| names[..*k].contains(&names[*k])) {
-        return Err(CommandFailure::Usage(format!("--table names `{}` twice", names[k])));
+        return Err(CommandFailure::usage(format!("--table names `{}` twice", names[k])));
     }
     let text = match (&args.statements, &args.file) {
         (Some(text), _) => Some(text.clone()),

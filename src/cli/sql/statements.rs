@@ -184,8 +184,8 @@ async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<
         }
     }
     if lacks_aggregate(&plan)? {
-        reasons
-            .push("redpoll runs aggregates (sums, counts, minima, ..) over joins, and the query has none".to_owned());
+        let reason = "redpoll runs aggregates (sums, counts, minima, ..) over joins, and the query has no aggregate";
+        reasons.push(reason.to_owned());
     }
     Ok(reasons)
 }
@@ -203,8 +203,8 @@ fn lacks_aggregate(plan: &LogicalPlan) -> Result<bool, DataFusionError> {
 }
 
 /// Runs a statement and prints its rows. Runs a query again as often as the options request. For
-/// `EXPLAIN`, writes the reasons why aggregates are not claimed to standard error. If the options
-/// request times, writes them to standard error, too.
+/// `EXPLAIN`, writes to standard error the reasons why aggregates are not claimed. If the options
+/// request times, also writes the times to standard error.
 async fn run_statement(
     database: &Database,
     statement: CliStatement,
