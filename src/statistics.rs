@@ -16,7 +16,7 @@ pub(crate) enum StatisticsInput {
 }
 
 impl StatisticsInput {
-    /// Returns the statistics source over these tensors.
+    /// Returns a source of statistics for the inputs in `bindings`.
     pub(crate) fn source<'a>(&'a self, bindings: &'a Bindings) -> Box<dyn StatisticsSource + 'a> {
         match self {
             StatisticsInput::Tensors => Box::new(TensorStatistics(bindings)),

@@ -1,4 +1,4 @@
-"""The functions of the standard on random arrays, compared with NumPy's functions."""
+"""The functions of the Array API standard on random arrays, compared with NumPy's functions."""
 
 import hypothesis.extra.numpy as hnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""Functions of dense matrices: the extension `linalg` of the standard, against NumPy."""
+"""Functions of dense matrices: the extension `linalg` of the Array API standard, against NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sparse factorizations and iterative solvers, against SciPy and by its conventions."""
+"""Sparse factorizations and iterative solvers, compared with SciPy: results, names and errors."""
 
 import _thread
 import inspect
@@ -14,7 +14,7 @@ import redpoll as rp
 from redpoll import linalg
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia")
-SYSTEMS = ("cg", "minres", "gmres", "bicgstab")
+SOLVERS = ("cg", "minres", "gmres", "bicgstab")
 
 
 def laplacian(n):
@@ -56,7 +56,7 @@ def test_direct_solvers_take_every_format_and_dtype(rng, form, dtype):
     assert single.dtype == rp.float32
 
 
-def test_symmetric_factors(rng):
+def test_factors_solve_and_refactorize(rng):
     a = laplacian(8)
     b = rng.uniform(size=64)
     expected = spla.spsolve(sp.csc_array(a), b)
@@ -106,7 +106,7 @@ def test_errors_of_direct_solvers():
             call()
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", SOLVERS)
 def test_systems_are_solved_as_by_scipy(rng, name):
     solve, scipy_solve = getattr(linalg, name), getattr(spla, name)
     a, b, x0 = laplacian(6), rng.uniform(size=36), rng.uniform(size=36)
@@ -129,18 +129,18 @@ def test_systems_are_solved_as_by_scipy(rng, name):
     assert solve(a, np.zeros(36))[1] == 0 and not np.asarray(solve(a, np.zeros(36))[0]).any()
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", SOLVERS)
 def test_preconditioners_and_callbacks(rng, name):
     solve = getattr(linalg, name)
     a, b = laplacian(8), rng.uniform(size=64)
     expected = spla.spsolve(sp.csc_array(a), b)
     lu = linalg.splu(a)
     counts = {}
-    makers = {"none": None, "jacobi": linalg.jacobi(a), "ic0": linalg.ic0(a), "ilu0": linalg.ilu0(a)}
-    makers["exact"] = linalg.LinearOperator(a.shape, lu.solve)
-    makers["dense"] = np.linalg.inv(a.toarray())
-    makers["scipy"] = spla.LinearOperator(a.shape, matvec=spla.splu(sp.csc_array(a)).solve)
-    for key, m in makers.items():
+    preconditioners = {"none": None, "jacobi": linalg.jacobi(a), "ic0": linalg.ic0(a), "ilu0": linalg.ilu0(a)}
+    preconditioners["exact"] = linalg.LinearOperator(a.shape, lu.solve)
+    preconditioners["dense"] = np.linalg.inv(a.toarray())
+    preconditioners["scipy"] = spla.LinearOperator(a.shape, matvec=spla.splu(sp.csc_array(a)).solve)
+    for key, m in preconditioners.items():
         seen = []
         kind = {"callback_type": "x", "restart": 3} if name == "gmres" else {}
         x, info = solve(a, b, M=m, rtol=1e-10, callback=seen.append, **kind)
@@ -267,7 +267,7 @@ def test_exponentials(rng):
         linalg.expm_multiply(a, b, start=0.0)
 
 
-def test_operators_of_scipy_and_ours_are_the_same_to_both(rng):
+def test_linear_operators_have_the_methods_of_scipy_operators(rng):
     a = sp.random_array((5, 3), density=0.8, rng=rng)
     operator = linalg.LinearOperator(a.shape, lambda x: a @ x, lambda y: a.T @ y)
     x, y = rng.uniform(size=3), rng.uniform(size=5)
@@ -283,7 +283,7 @@ def test_operators_of_scipy_and_ours_are_the_same_to_both(rng):
         linalg.LinearOperator((-1, 2), abs)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", SOLVERS)
 def test_wrong_arguments_raise(name):
     solve = getattr(linalg, name)
     a = laplacian(3)
@@ -306,7 +306,7 @@ def test_wrong_arguments_raise(name):
         solve(linalg.LinearOperator((9, 9), lambda x: None), np.ones(9))
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", SOLVERS)
 def test_exceptions_of_functions_reach_the_caller(name):
     class OwnError(Exception):
         pass
@@ -324,7 +324,7 @@ def test_exceptions_of_functions_reach_the_caller(name):
     assert solve(a, np.ones(9))[1] == 0
 
 
-def test_vectors_of_functions_belong_to_them():
+def test_callbacks_get_read_only_copies():
     kept = []
     linalg.cg(laplacian(4), np.arange(16.0), callback=kept.append)
     assert len({xk.tobytes() for xk in kept}) == len(kept)
@@ -377,7 +377,7 @@ def test_the_lock_of_the_interpreter_is_released(rng):
 
 def test_empty_systems():
     empty = rp.zeros((0, 0))
-    for name in SYSTEMS:
+    for name in SOLVERS:
         x, info = getattr(linalg, name)(empty, np.zeros(0))
         assert (x.shape, info) == ((0,), 0)
     assert linalg.spsolve(empty, np.zeros(0)).shape == (0,)

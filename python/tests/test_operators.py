@@ -367,5 +367,9 @@ def test_properties_that_do_not_fit():
         rp.op(identity={"z": 0})(lambda x, y: x + y)(rp.asarray([1]), 2)
     with pytest.raises(FunctionError, match="set"):
         rp.op(iteration="x +")(lambda x, y: x + y)(rp.asarray([1]), 2)
+    with pytest.raises(FunctionError, match="`distributes_over` expects operators"):
+        rp.op(distributes_over=textual)(lambda x, y: x + y)(rp.asarray([1]), 2)
+    with pytest.raises(FunctionError, match=r"a value for each parameter \(x, y\), found 1"):
+        rp.op(iteration="x", fills=[0])(lambda x, y: x + y)(rp.asarray([1]), 2)
     with pytest.raises(TypeError):
         rp.op(comutative=True)

@@ -39,8 +39,8 @@ pub enum Index {
     Mask(Vec<bool>),
     /// An array of integer coordinates to gather. Negative coordinates count from the end, and the
     /// value at a coordinate out of bounds is zero. The modes of this array replace the indexed
-    /// mode. Several arrays, lists and masks are aligned, and their modes replace the first mode
-    /// that one of them indexes.
+    /// mode. If several indices are arrays, lists or masks, they are aligned like operands, and the
+    /// modes of the aligned arrays replace the first mode that one of them indexes.
     Gather(Array),
 }
 
@@ -127,7 +127,7 @@ impl Array {
             if coordinates.require_numbered()?.rank() != array.rank() {
                 let (a, b) = (array.shape(), coordinates.shape());
                 return Err(Cause::Shape(format!(
-                    "coordinates of shape {b:?} do not match an array of shape {a:?}; expected as many modes"
+                    "coordinates of shape {b:?} do not match an array of shape {a:?}; both must have the same number of modes"
                 )));
             }
             let coordinate = resolve_coordinates(coordinates, array.size(mode))?;
@@ -201,7 +201,7 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
             }
             Index::Ellipsis => unreachable!("ellipses were expanded"),
         };
-        // Dropped and inserted modes shift the gathered modes to their right.
+        // A dropped or inserted mode changes the numbers of the gathered modes after it.
         let shift = part.rank() as i64 - rank_before as i64;
         let shifted = gathers.iter_mut().filter(|(at, _)| *at > mode || (*at == mode && shift > 0));
         shifted.for_each(|(at, _)| *at = (*at as i64 + shift) as usize);
@@ -242,10 +242,10 @@ pub(super) fn slice_range(
     }
     let n = i64::try_from(state.size(mode)).unwrap_or(i64::MAX);
     let (lowest, highest) = if step > 0 { (0, n) } else { (-1, n - 1) };
-    let end = |i: i64| (if i < 0 { i.saturating_add(n) } else { i }).clamp(lowest, highest);
-    let first = start.map_or(if step > 0 { lowest } else { highest }, end);
-    let last = stop.map_or(if step > 0 { highest } else { lowest }, end);
-    let count = if step > 0 { last - first } else { first - last };
+    let resolve_bound = |i: i64| (if i < 0 { i.saturating_add(n) } else { i }).clamp(lowest, highest);
+    let first = start.map_or(if step > 0 { lowest } else { highest }, resolve_bound);
+    let past_last = stop.map_or(if step > 0 { highest } else { lowest }, resolve_bound);
+    let count = if step > 0 { past_last - first } else { first - past_last };
     let size = count.max(0).unsigned_abs().div_ceil(step.unsigned_abs());
     if (first, step, size) == (0, 1, n.unsigned_abs()) {
         return Ok(state.clone());
@@ -283,7 +283,7 @@ fn resolve_coordinates(coordinates: &ArrayState, size: u64) -> Result<ArrayState
 
 /// Gathers values at coordinates of the given modes. The modes of the arrays of coordinates replace
 /// the first gathered mode.
-fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) -> Result<ArrayState, Cause> {
+fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], floats: FloatMode) -> Result<ArrayState, Cause> {
     let (coordinates, _) =
         super::align::align(&gathers.iter().map(|(_, coordinates)| coordinates.clone()).collect::<Vec<_>>())?;
     // An aligned expression lacks the modes of size 1 along which it is broadcast.
@@ -310,7 +310,7 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
             .collect();
         conditions.push((position(*mode), coordinate.relabel(names)?));
     }
-    let expr = read_at(state.expr.clone(), &conditions, mode)?;
+    let expr = read_at(state.expr.clone(), &conditions, floats)?;
     let sources = ArrayState::sources(gathers.iter().map(|(_, coordinates)| coordinates).chain([state]));
     ArrayState { style: ModeStyle::Positional, sources, ..state.clone() }.number_modes(expr, &order)
 }
@@ -319,9 +319,9 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
 /// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`. Only the element at the
 /// coordinates passes the condition, so the fold returns that element, or 0 if a coordinate is out
 /// of bounds.
-fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
+fn read_at(expr: Expr, at: &[(Field, Expr)], floats: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
-    if prim.is_float() && mode == FloatMode::StrictIeee {
+    if prim.is_float() && floats == FloatMode::StrictIeee {
         return read_at_strict(&expr, at, prim);
     }
     let zero = Expr::literal(Scalar::zero(prim));

@@ -111,7 +111,10 @@ impl Array {
             let (rank, taps) = (array.require_numbered()?.rank(), kernel.require_numbered()?.shape());
             if taps.len() != rank || taps.contains(&0) {
                 let shape = array.shape();
-                return Err(Cause::Shape(format!("a kernel of shape {taps:?} does not match an array of shape {shape:?}; expected as many modes, none of size 0")));
+                return Err(Cause::Shape(format!(
+                    "a kernel of shape {taps:?} does not match an array of shape {shape:?}; both must have the same \
+                     number of modes, and no mode of the kernel may have size 0"
+                )));
             }
             let windows = tap_windows(array, &taps, overlap)?;
             let product = super::align::map(Builtin::Mul, &[windows, kernel.clone()])?;

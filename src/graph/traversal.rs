@@ -1,4 +1,5 @@
-//! Searches, shortest paths and components.
+//! Algorithms that follow the edges of a graph: breadth-first search, shortest paths, the
+//! centralities that paths define (betweenness and closeness), and components.
 
 use super::call::{Call, Outputs, check_vertex, edges, vertices};
 use super::error::GraphError;
@@ -143,8 +144,8 @@ pub fn all_pairs(adjacency: &Array) -> Result<Array, Error> {
     let n = vertices(NAME, adjacency)?;
     let session = adjacency.session();
     let direct = edges(adjacency)?.where_(adjacency.astype(Prim::F64), f64::INFINITY);
-    let none = session.eye(n, n, 0, Prim::Bool).where_(0.0, f64::INFINITY);
-    let mut distance = direct.minimum(&none).to_dense();
+    let empty_paths = session.eye(n, n, 0, Prim::Bool).where_(0.0, f64::INFINITY);
+    let mut distance = direct.minimum(&empty_paths).to_dense();
     distance.compute()?;
     // After k squarings, the paths have up to 2^k edges.
     let mut edges = 1;
@@ -250,7 +251,7 @@ fn vertex_list(
     Ok(adjacency.session().vector(numbers.collect::<Result<Vec<i64>, _>>()?))
 }
 
-/// Returns the lengths of edges as floats by rows, with infinity where there is no edge.
+/// Returns the lengths of edges as a CSR matrix of `f64` with the fill value infinity.
 fn lengths(adjacency: &Array) -> Result<Array, Error> {
     Ok(edges(adjacency)?.where_(adjacency.astype(Prim::F64), f64::INFINITY).to_csr())
 }

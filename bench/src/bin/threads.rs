@@ -42,7 +42,11 @@ struct Cli {
 fn main() -> Result<()> {
     let cli = Cli::parse();
     let (size, budget) = (if cli.quick { DataSize::Quick } else { DataSize::Full }, Duration::from_millis(cli.budget));
-    println!("Best milliseconds in the optimizing tier; speedup on {} threads as the median of pairs.\n", cli.threads);
+    println!(
+        "Shortest time of a run in the optimizing tier, in milliseconds. The speedup is the median over pairs of \
+         runs, one run on one thread and one run on {} threads.\n",
+        cli.threads
+    );
     println!("| workload | one thread | {} threads | speedup | bits |\n|---|---|---|---|---|", cli.threads);
     let mut different = 0;
     for (workload, data) in workloads::all() {
@@ -68,7 +72,7 @@ fn main() -> Result<()> {
         }
     }
     if different > 0 {
-        bail!("results of {different} workloads differ on {} threads", cli.threads);
+        bail!("the results of {different} programs on {} threads differ from those on one thread", cli.threads);
     }
     Ok(())
 }
@@ -98,7 +102,7 @@ struct ThreadTimes {
 }
 
 fn compare(program: &WorkloadProgram, mut runners: [WorkloadRunner; 2], budget: Duration) -> Result<ThreadTimes> {
-    // The first runs plan and compile.
+    // The first run of each runner also plans and compiles.
     let mut results = Vec::new();
     for runner in &mut runners {
         program(runner)?;

@@ -437,7 +437,7 @@ class Array(NumpyMethods, _core.Array):
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
-            raise ValueError(f"the namespace follows version 2025.12 of the standard, not {api_version!r}")
+            raise ValueError(f"the namespace follows version 2025.12 of the Array API standard, not {api_version!r}")
         return redpoll
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:

@@ -1,7 +1,7 @@
 """Dtypes: one object for each, with their limits and their promotion.
 
-Promotion follows NumPy, which extends the standard: it also defines the results that the standard
-leaves open, such as the dtype of an integer and a float.
+Promotion follows NumPy, which extends the Array API standard: it also defines the results that the
+standard leaves open, such as the dtype of an integer and a float.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
     """Return whether a dtype is of a kind, of one of several kinds, or equal to a dtype.
 
     Raises:
-        ValueError: the standard has no such kind.
+        ValueError: the Array API standard has no such kind.
 
     Examples:
         >>> rp.isdtype(rp.int8, "integral"), rp.isdtype(rp.int8, ("bool", "real floating"))

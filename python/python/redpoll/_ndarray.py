@@ -1,4 +1,4 @@
-"""Methods of NumPy's arrays that the standard does not have.
+"""Methods of NumPy's arrays that the Array API standard does not have.
 
 Libraries that work with arrays of any class, such as dask and xarray, call these methods.
 """

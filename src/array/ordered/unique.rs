@@ -17,7 +17,7 @@ pub struct Unique {
     pub indices: Array,
     /// The number of elements with each value.
     pub counts: Array,
-    /// The index in `values` of each element, in the shape of the array.
+    /// For each element, the index of its value in `values`, in the shape of the array.
     pub inverse: Array,
 }
 

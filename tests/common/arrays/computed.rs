@@ -54,9 +54,10 @@ pub fn check_computed(seed: u64) -> Result<usize, String> {
 }
 
 /// Compares an array with its copy without kept tensors. Returns the first difference: other
-/// values, another type, or a failure of only one of the two. The arrays are also compared in a
-/// requested format; otherwise formats may differ, because the optimizer chooses them by cost. If
-/// the copy cannot be computed in the requested format, the arrays are not compared in this format.
+/// values, another type, or a failure of only one of the two. The arrays are compared twice: in the
+/// formats that the optimizer chooses by cost, which may differ, and in a requested format, which
+/// must be the same. If only the array can be computed in the requested format, this is no
+/// difference.
 fn difference(step: &ProgramStep, plain: &ProgramStep) -> Option<String> {
     let format = Format::csf(step.array.rank().unwrap_or_default());
     let collect = |step: &ProgramStep, is_formatted| {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Number of cases in a block. The C compiler gets the kernels of a block at once.
+/// Number of cases in a block. The C compiler compiles the kernels of a block together.
 const BLOCK_CASES: u64 = 32;
 /// Largest number of failures that are shrunk per kind and phase; shrinking all takes too long.
 const MAX_SHRUNK: u64 = 10;
@@ -194,7 +194,7 @@ impl SoakRun {
         match run_phase("outside of phases", || Ok(kind.run(seed))) {
             Ok(Verdict::Failed(failure)) => self.report(thread, kind, seed, failure),
             _ => {
-                let shrink = Box::new(|| "the seed does not fail alone".to_owned());
+                let shrink = Box::new(|| "the seed fails only together with the other cases of its block".to_owned());
                 self.report(thread, kind, seed, CaseFailure { phase: "optimizing tier", message, shrink });
             }
         }

@@ -46,7 +46,7 @@ def _logaddexp(a: Any, b: Any) -> Node:
     return trace.apply("+", larger, _where(equal, math.log(2.0), trace.apply("log1p", trace.apply("exp", distance))))
 
 
-#: Functions that take and return nodes, by the names of the standard's functions.
+#: Functions that take and return nodes, by the names of the functions of the Array API standard.
 NAMESPACE: dict[str, Callable[..., Any]] = {row.name: _elementwise(row.operator) for row in FUNCTIONS} | {
     "where": _where,
     "clip": _clip,

@@ -43,7 +43,8 @@ class Properties:
 
         Raises:
             FunctionError: a property names a parameter that does not exist, a set is malformed,
-                `distributes_over` has a value that is no operator, or a function cannot be traced.
+                `distributes_over` has a value that is no operator, `fills` has too few or too many
+                values, or a function cannot be traced.
         """
         laws = ("commutative", "associative", "idempotent")
         found = [f"({law})" for law in laws if getattr(self, law)]
@@ -63,6 +64,9 @@ class Properties:
         if self.iteration is not None:
             found.append(f"(iteration {_set(self.iteration)})")
         if self.fills is not None:
+            if len(self.fills) != len(parameters):
+                names = ", ".join(parameters)
+                raise FunctionError(f"`fills` expects a value for each parameter ({names}), found {len(self.fills)}")
             pairs = zip(parameters, self.fills, strict=True)
             found.append(f"(fills {' '.join(_literal(trace, parameters, name, value) for name, value in pairs)})")
         for domain, function in (self.cases or {}).items():
@@ -73,7 +77,8 @@ class Properties:
 def _name(function: Any) -> str:
     name = operator_of(function)
     if name is None:
-        raise FunctionError(f"`distributes_over` expects names of operators, ufuncs or functions, found {function!r}")
+        expected = "operators, each as a name, a ufunc or a function of redpoll"
+        raise FunctionError(f"`distributes_over` expects {expected}; found {function!r}")
     return name
 
 
@@ -94,7 +99,11 @@ def _result(trace: Trace, parameters: Mapping[str, Node], dtype: DType, function
 
 
 def _set(text: str) -> str:
-    """Return a set in the text form of plans. `text` has parameters, `all`, `&`, `|` and `~`."""
+    """Return a set in the text form of plans.
+
+    `text` combines names of parameters and `all` by `&`, `|` and `~`.
+    """
+    malformed = f"the set {text!r} is malformed; expected names of parameters or `all`, combined with `&`, `|` and `~`"
 
     def form(tree: ast.expr) -> str:
         match tree:
@@ -106,9 +115,9 @@ def _set(text: str) -> str:
                 return f"(union {form(left)} {form(right)})"
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 return f"(complement {form(operand)})"
-        raise FunctionError(f"the set {text!r} may have names of parameters, `all`, `&`, `|` and `~`")
+        raise FunctionError(malformed)
 
     try:
         return form(ast.parse(text, mode="eval").body)
     except SyntaxError:
-        raise FunctionError(f"the set {text!r} may have names of parameters, `all`, `&`, `|` and `~`") from None
+        raise FunctionError(malformed) from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 
-#: Names of ufuncs that differ from the names of the standard.
+#: Names of ufuncs that differ from the names of the Array API standard.
 _RENAMED = {
     "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
     "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "invert": "bitwise_invert",

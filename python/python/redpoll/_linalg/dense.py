@@ -1,4 +1,4 @@
-"""Functions of stacks of dense matrices: the extension `linalg` of the standard, and `lstsq`."""
+"""Stacks of dense matrices: the extension `linalg` of the Array API standard, and `lstsq`."""
 
 from __future__ import annotations
 

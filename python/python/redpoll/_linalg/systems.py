@@ -97,8 +97,8 @@ def minres(
     """Solve `(A - shift I) x = b` for a symmetric `A` by the minimal residual method.
 
     Arguments and results are those of `cg`, but `A` need not be positive definite, and `rtol` is
-    relative to `norm(A) * norm(x)`, as in SciPy. `info` is also 0 if the system has no solution and
-    `x` is a least-squares solution.
+    relative to `norm(A) * norm(x)`, and `maxiter` is by default 5 times the number of rows, as in
+    SciPy. `info` is also 0 if the system has no solution and `x` is a least-squares solution.
 
     Raises:
         ValueError: as for `cg`.

@@ -10,7 +10,7 @@ __all__ = ["FUNCTIONS", "ElementwiseFunction"]
 class ElementwiseFunction(NamedTuple):
     """A function that applies one operator of the core elementwise."""
 
-    #: The name in the standard, in NumPy or in C.
+    #: The name in the Array API standard, in NumPy or in C.
     name: str
     #: The name of the operator.
     operator: str

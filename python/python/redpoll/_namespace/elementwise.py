@@ -16,7 +16,7 @@ from .creation import zeros_like
 
 
 def _function(row: ElementwiseFunction) -> Callable[..., Array]:
-    """Return the function of a row of the table, with the signature of the standard."""
+    """Return the function of a row of the table, with the signature of the Array API standard."""
     apply = _core.Operator(row.operator)
     if row.operands == 1:
 

@@ -13,7 +13,7 @@ class _Info:
     """The capabilities, defaults, dtypes and devices of the namespace."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Return the optional features of the standard and whether the namespace has them."""
+        """Return, for each optional feature of the Array API standard, whether it is supported."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self) -> str:

@@ -12,7 +12,7 @@ __all__ = ["unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
 class UniqueAll(NamedTuple):
-    """The distinct values, their first indices, the index of each element's value, and counts."""
+    """The results of `unique_all`."""
 
     values: Array
     indices: Array
@@ -28,14 +28,14 @@ class UniqueCounts(NamedTuple):
 
 
 class UniqueInverse(NamedTuple):
-    """The distinct values and the index of each element's value."""
+    """The distinct values and, for each element, the index of its value in `values`."""
 
     values: Array
     inverse_indices: Array
 
 
 def _unique(x: Array) -> UniqueAll:
-    """Return the distinct values. Each NaN counts as a distinct value, as in the standard."""
+    """Return the distinct values. Each NaN is a distinct value, as in the Array API standard."""
     from .creation import full, ones
     from .elementwise import isnan, where
     from .manipulation import concat, reshape
@@ -59,7 +59,11 @@ def _unique(x: Array) -> UniqueAll:
 
 
 def unique_all(x: Array, /) -> UniqueAll:
-    """Return the distinct values in ascending order, with indices, inverse indices and counts.
+    """Return the distinct values in ascending order, and where and how often they occur.
+
+    `indices` has, for each distinct value, the index of the first element with it in the flattened
+    array, and `counts` has the number of elements with it. `inverse_indices` has, for each element,
+    the index of its value in `values`.
 
     Examples:
         >>> unique = rp.unique_all(rp.asarray([3, 1, 3]))
@@ -82,7 +86,7 @@ def unique_counts(x: Array, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
-    """Return the distinct values in ascending order, and the index of each element's value.
+    """Return the distinct values in ascending order and, for each element, the index of its value.
 
     Examples:
         >>> values, inverse = rp.unique_inverse(rp.asarray([3, 1, 3]))

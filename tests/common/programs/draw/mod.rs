@@ -91,7 +91,7 @@ pub enum Usage {
     Mutable,
     /// Written in any order.
     Random,
-    /// Written in the order of its modes.
+    /// Written in ascending order of coordinates, with modes in [`FormatConstraints::order`].
     Append,
 }
 
@@ -111,18 +111,19 @@ pub struct ProgramCase {
 impl ProgramCase {
     /// Returns the program text, with formats and schedule.
     pub fn text(&self) -> String {
-        let ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
-        self.form(|t| t.ty.format.clone(), self.body.iter().map(ranges), &self.schedule).pretty()
+        let omit_ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
+        self.form(|t| t.ty.format.clone(), self.body.iter().map(omit_ranges), &self.schedule).pretty()
     }
 
     /// Infers the implied ranges; returns the program with dense tensors and without the schedule.
-    fn program_without_ranges(&self) -> Result<Program, Rejection> {
-        let ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
-        let text = self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().map(ranges), &[]).to_string();
+    fn program_with_inferred_ranges(&self) -> Result<Program, Rejection> {
+        let omit_ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
+        let text = self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().map(omit_ranges), &[]).to_string();
         Ok(dimensionalize(insert_lifecycles(resolve_scopes(parse(&text)?)?)?)?)
     }
 
-    /// Returns the text of the definition: dense tensors, all ranges, and no schedule.
+    /// Returns the text of the program that defines the expected results: the program as drawn,
+    /// with dense tensors, all ranges, and no schedule.
     pub fn definition(&self) -> String {
         self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().cloned(), &[]).to_string()
     }
@@ -184,10 +185,12 @@ fn constant(value: &Scalar) -> String {
 /// Returns a statement without the ranges of the given loops.
 fn without_ranges(s: &Sexpr, loops: &[String]) -> Sexpr {
     let Some(items) = s.as_list() else { return s.clone() };
-    let leaves = |index: &Sexpr| index.as_atom().is_some_and(|name| loops.iter().any(|l| l == name));
+    let omits_range = |index: &Sexpr| index.as_atom().is_some_and(|name| loops.iter().any(|l| l == name));
     let items = match items {
         [head, index, range, body @ ..]
-            if head.as_atom() == Some("for") && leaves(index) && range.as_form().is_some_and(|(w, _)| w == "range") =>
+            if head.as_atom() == Some("for")
+                && omits_range(index)
+                && range.as_form().is_some_and(|(w, _)| w == "range") =>
         {
             [&items[..2], body].concat()
         }

@@ -43,7 +43,7 @@ pub(super) fn omit_ranges(rng: &mut Rng, case: &mut ProgramCase) {
             continue;
         }
         case.implied_ranges.push(l.name.clone());
-        let same = case.program_without_ranges().is_ok_and(|program| program.body == complete.body);
+        let same = case.program_with_inferred_ranges().is_ok_and(|program| program.body == complete.body);
         if !same || normal_form(case).is_err() {
             case.implied_ranges.pop();
         }

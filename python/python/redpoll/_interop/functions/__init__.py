@@ -21,7 +21,7 @@ from .registry import ADAPTERS, namespace
 
 __all__ = ["ADAPTERS", "call"]
 
-#: Names of functions of NumPy that differ from the names of the standard.
+#: Names of functions of NumPy that differ from the names of the Array API standard.
 _RENAMED = {"around": "round"}
 
 
