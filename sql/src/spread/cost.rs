@@ -2,6 +2,7 @@
 
 use super::DividedRegion;
 use super::key::{PartitionInput, PartitionRows};
+use crate::claim::FieldId;
 
 /// The time of dividing a region, as a number of rows that a worker encodes in this time: the
 /// workers start, shuffle and compile, and the coordinator merges their results.
@@ -24,7 +25,7 @@ pub(super) fn cheapest(
 }
 
 /// Returns the time of a worker, as a number of rows that it encodes in this time.
-fn time(divided: &DividedRegion, (workers, partitions): (usize, usize), rows: impl Fn(usize) -> f64) -> f64 {
+fn time(divided: &DividedRegion, (workers, partitions): (usize, usize), rows: &impl Fn(usize) -> f64) -> f64 {
     let DividedRegion { region, division } = divided;
     // The rows of an input that one worker receives.
     let received = |input: usize| {
@@ -43,14 +44,23 @@ fn time(divided: &DividedRegion, (workers, partitions): (usize, usize), rows: im
     };
     let encoded: f64 = (0..division.inputs.len()).map(received).sum();
     let join = &region.join;
-    let is_divided = !division.fields.is_empty();
-    let joined: f64 = (0..join.leaves.len())
-        .filter_map(|leaf| join.input(leaf))
-        .map(|input| match division.inputs[input].rows {
-            // A worker joins only those rows that match its rows of other inputs.
-            PartitionRows::All if is_divided => received(input) / workers as f64,
-            _ => received(input),
-        })
-        .sum();
-    encoded + JOIN * joined + if is_divided { DIVISION } else { 0.0 }
+    if division.fields.is_empty() {
+        let joined: f64 = (0..join.leaves.len()).filter_map(|leaf| join.input(leaf)).map(received).sum();
+        return encoded + JOIN * joined;
+    }
+    // A worker joins only those rows that match its rows of other inputs, so all workers together
+    // join each row about once, although several workers may receive it.
+    let all_rows = (0..join.leaves.len()).filter_map(|leaf| Some(rows(division.inputs[join.input(leaf)?].input)));
+    let joined = all_rows.sum::<f64>() / workers as f64;
+    // The coordinator merges the groups of all workers. A worker has at most as many groups as it
+    // receives rows of a leaf with the group field.
+    let groups = |field: FieldId| {
+        let leaves = join.fields[field].columns.iter().flatten().filter_map(|column| join.input(column.leaf));
+        leaves.map(&received).reduce(f64::min).unwrap_or(1.0)
+    };
+    let merged = match division.has_states {
+        true => join.group_fields().into_iter().map(groups).fold(1.0, f64::max),
+        false => 0.0,
+    };
+    encoded + JOIN * joined + merged * workers as f64 + DIVISION
 }

@@ -55,6 +55,17 @@ pub(crate) enum PartitionRows {
     OfCell(Vec<Option<usize>>),
 }
 
+/// The rank of a key; the key with the greatest rank is preferred.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct KeyRank {
+    /// Whether the key is a group field.
+    is_group: bool,
+    /// Number of leaves that the key divides.
+    leaves: usize,
+    /// Of equal fields, the first is preferred.
+    order: Reverse<FieldId>,
+}
+
 /// For each leaf, the column that divides the rows of the leaf by a field, if there is one.
 type LeafColumns = Vec<Option<usize>>;
 
@@ -64,25 +75,40 @@ impl DividedRegion {
         divided(region, Vec::new(), None, |_, _| PartitionRows::All)
     }
 
+    /// Returns the region as a whole, divided by each possible key, the preferred key first, and
+    /// divided into cells. `rows` is that of [`DividedRegion::by_cells`].
+    pub(super) fn candidates(region: &Region, partitions: usize, rows: impl Fn(usize) -> f64) -> Vec<DividedRegion> {
+        let mut keys: Vec<(KeyRank, DividedRegion)> = DividedRegion::by_each_key(region).collect();
+        keys.sort_by_key(|(rank, _)| Reverse(*rank));
+        let keys = keys.into_iter().map(|(_, divided)| divided);
+        let whole = [DividedRegion::whole(region)].into_iter();
+        whole.chain(keys).chain(DividedRegion::by_cells(region, partitions, rows)).collect()
+    }
+
     /// Divides a region by a key. A group field is preferred, because the results of partitions are
     /// then not merged; among such fields, the one that most leaves have. Returns `None` if the
-    /// region cannot be divided: no field of a leaf that gives rows can be hashed, or no group
-    /// field can, and the states of an aggregate cannot be merged.
+    /// region cannot be divided by a key.
     pub(crate) fn by_key(region: &Region) -> Option<DividedRegion> {
+        DividedRegion::by_each_key(region).max_by_key(|(rank, _)| *rank).map(|(_, divided)| divided)
+    }
+
+    /// Divides a region by each key by which it can be divided: a field of a leaf that gives rows,
+    /// which can be hashed, and which is a group field unless the states of all aggregates can be
+    /// merged. Also returns the rank of the key.
+    fn by_each_key(region: &Region) -> impl Iterator<Item = (KeyRank, DividedRegion)> {
         let groups = region.join.group_fields();
         let states = states(region);
-        let candidates = (0..region.join.fields.len()).filter_map(|field| {
-            let is_group = groups.contains(&field);
-            let columns = columns_of_field(&region.join, field).filter(|_| is_group || states.is_some())?;
-            Some(((is_group, columns.iter().flatten().count(), Reverse(field)), (field, columns)))
-        });
-        let (_, (key, columns)) = candidates.max_by_key(|(rank, _)| *rank)?;
-        let states = states.filter(|_| !groups.contains(&key));
-        let rows = |leaf: LeafId, of_leaf: &[usize]| match columns[leaf] {
-            Some(column) => PartitionRows::OfKey(of_leaf[column]),
-            None => PartitionRows::All,
-        };
-        Some(divided(region, vec![(key, 0)], states, rows))
+        (0..region.join.fields.len()).filter_map(move |key| {
+            let is_group = groups.contains(&key);
+            let states = if is_group { None } else { Some(states.clone()?) };
+            let columns = columns_of_field(&region.join, key)?;
+            let rows = |leaf: LeafId, of_leaf: &[usize]| match columns[leaf] {
+                Some(column) => PartitionRows::OfKey(of_leaf[column]),
+                None => PartitionRows::All,
+            };
+            let rank = KeyRank { is_group, leaves: columns.iter().flatten().count(), order: Reverse(key) };
+            Some((rank, divided(region, vec![(key, 0)], states, rows)))
+        })
     }
 
     /// Divides a region into at most `cells` cells: each cell has one part of the values of each

@@ -88,12 +88,7 @@ impl Database {
         let region = node.region();
         let rows_of =
             |input: usize| memory(&inputs[input]).map_or(0, |rows| rows.iter().map(RecordBatch::num_rows).sum()) as f64;
-        let divisions = [
-            Some(DividedRegion::whole(region)),
-            DividedRegion::by_key(region),
-            DividedRegion::by_cells(region, partitions, rows_of),
-        ];
-        let divisions: Vec<DividedRegion> = divisions.into_iter().flatten().collect();
+        let divisions = DividedRegion::candidates(region, partitions, rows_of);
         let chosen = cost::cheapest(divisions.iter().cloned(), (workers.get(), partitions), rows_of);
         let mut loads = Vec::new();
         for divided in &divisions {

@@ -44,10 +44,7 @@ pub(crate) fn divide(
     let whole = || cluster.map(|_| DividedRegion::whole(region));
     match spread {
         Spread::Auto if cluster.is_none() => None,
-        Spread::Auto => {
-            let divisions = [whole(), by_key(), by_cells()].into_iter().flatten();
-            cheapest(divisions, (workers, partitions), rows)
-        }
+        Spread::Auto => cheapest(DividedRegion::candidates(region, partitions, rows), (workers, partitions), rows),
         Spread::Whole => whole(),
         Spread::Keyed => by_key().or_else(whole),
         Spread::Cells => by_cells().or_else(by_key).or_else(whole),
