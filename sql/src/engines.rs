@@ -12,8 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Engines {
     session_engine: Arc<dyn Engine>,
-    others: Mutex<HashMap<(Option<String>, FloatMode), Arc<dyn Engine>>>,
+    others: Mutex<HashMap<EngineKey, Arc<dyn Engine>>>,
 }
+
+/// The name of a target, or `None` for the session's own target, and a float mode.
+type EngineKey = (Option<String>, FloatMode);
 
 impl Engines {
     pub(crate) fn new(session_engine: Arc<dyn Engine>) -> Engines {

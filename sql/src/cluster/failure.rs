@@ -99,7 +99,7 @@ mod tests {
     use tokio::net::TcpListener;
     use tonic::transport::Endpoint;
 
-    fn check(error: &(dyn StdError + 'static), expect: Expect) {
+    fn check(error: &(dyn StdError + 'static), expect: &Expect) {
         expect.assert_eq(&causes(error));
     }
 
@@ -107,15 +107,15 @@ mod tests {
     #[tokio::test]
     async fn causes_are_in_plain_words() {
         let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
-        check(&refused, expect!["Connection refused (os error 111)"]);
+        check(&refused, &expect!["Connection refused (os error 111)"]);
         let status = Status::from_error(Box::new(refused));
-        check(&status, expect!["Connection refused (os error 111)"]);
+        check(&status, &expect!["Connection refused (os error 111)"]);
         // No one listens on a port that has just been free.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
         let error = Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap_err();
-        check(&error, expect!["tcp connect error: Connection refused (os error 111)"]);
+        check(&error, &expect!["tcp connect error: Connection refused (os error 111)"]);
     }
 
     /// An error of the transport means that the worker is lost; an error of the worker does not.

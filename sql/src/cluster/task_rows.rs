@@ -1,5 +1,6 @@
 //! Requests for the rows of tasks. The rows of a task may be requested before its plan has reached
-//! the worker. The worker then waits for the plan, and the request is repeated until the time limit.
+//! the worker. The worker then waits for the plan, and the request is repeated until its time limit
+//! has passed.
 
 use super::connection::Connections;
 use super::failure::in_worker;

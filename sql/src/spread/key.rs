@@ -62,7 +62,7 @@ struct KeyRank {
     is_group: bool,
     /// Number of leaves that the key divides.
     leaves: usize,
-    /// Of equal fields, the first is preferred.
+    /// The field; the first of two fields is preferred.
     order: Reverse<FieldId>,
 }
 
