@@ -188,9 +188,9 @@ impl FileScan {
     }
 
     /// Sets the names that coordinates have already, mode by mode, so that arrays of several files
-    /// can be joined by name. Further names in the file are numbered after these names. Each mode is
-    /// as large as its number of names, so a file that was read earlier is read again with the names
-    /// of all files.
+    /// can be joined by name. Further names in the file are numbered after these names. Each mode
+    /// is as large as its number of names, so a file that was read earlier is read again with the
+    /// names of all files.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
