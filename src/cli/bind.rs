@@ -88,8 +88,8 @@ impl RequiredInput {
 }
 
 /// Reads the files and numbers that are bound to required tables or inputs. Files that may be edge
-/// lists are read by the options of edge lists. Names of coordinates are numbered by index, over all
-/// files; the names of each index are returned, too.
+/// lists are read by the options of edge lists. Names of coordinates are numbered by index, over
+/// all files; the names of each index are returned, too.
 pub(super) fn load(
     (binds, edge_list): (&[BindArg], &EdgeListArgs),
     required: &[RequiredInput],
