@@ -22,6 +22,9 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
+/// The rows that a scan has loaded, or its error. It is `None` if the rows are not kept.
+type Loaded = Result<Option<Arc<LoadedRows>>, Arc<DataFusionError>>;
+
 /// A scan of columns of a table of files.
 #[derive(Clone, Debug)]
 pub(crate) struct FileScan {
@@ -32,7 +35,7 @@ pub(crate) struct FileScan {
     /// The rows, which are loaded when a partition or a region first asks for rows; `None` if the
     /// rows cannot be kept. An error is kept, too, so that the other partitions do not read the
     /// files again.
-    loaded: Arc<OnceCell<Result<Option<Arc<LoadedRows>>, Arc<DataFusionError>>>>,
+    loaded: Arc<OnceCell<Loaded>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }

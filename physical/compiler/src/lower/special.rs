@@ -8,7 +8,6 @@ use super::state::{AccessCursor, LoweringState};
 use super::storage::InputLayout;
 use super::tree::TreeTerm;
 use crate::notation::{self, Expr, Program, Role, Stmt, Write};
-use redpoll_logic::op::Op;
 use redpoll_logic::{DType, Prim, Special};
 
 /// The special values that each tensor and each variable may contain.

@@ -2,7 +2,6 @@
 
 use super::cx::Cx;
 use super::expand::expand_in;
-use super::guards::ArgumentFacts;
 use super::looplets::{LoopExtent, LoopletNest, lower_loop};
 use super::seeded_fault::SeededFault;
 use super::simplify::dtype_of;
