@@ -264,9 +264,7 @@ fn with_calls(tables: &[UnboundTable]) -> String {
 fn schedule_fault(error: &redpoll_kernels::Error) -> Option<(&str, &str)> {
     let redpoll_kernels::Error::Compiler(error) = error else { return None };
     match &**error {
-        redpoll_compiler::Error::InvalidProgram { rule, at, what }
-            if matches!(rule, ProgramRule::Schedule | ProgramRule::Parallel) =>
-        {
+        redpoll_compiler::Error::InvalidProgram { rule: ProgramRule::Schedule | ProgramRule::Parallel, at, what } => {
             Some((at, what))
         }
         _ => None,
